@@ -16,7 +16,7 @@ from basedsl import logs
 from basedsl.language import Language
 from basedsl.mlir import libraries, preload
 from basedsl.nvtx_ranges import nvtx_range
-from basedsl.objectstage import Stages, native
+from basedsl.objectstage import Snapshot, Stages, native
 from basedsl.options import OptionError
 from basedsl.slips import closest_name
 from basedsl.stages import BoundCall
@@ -82,7 +82,8 @@ def shows_stages(settings: Any) -> bool:
     """Return True if the options print, save or time stages: then nothing is read from the disk
     cache, because only a compilation runs the stages.
     """
-    shown = settings.print_ir or settings.print_after_preprocess or settings.keep
+    shown = settings.print_ir or settings.print_ir_after_all or settings.print_after_preprocess
+    shown = shown or settings.keep
     return bool(shown or settings.time_stages or settings.pass_stages or settings.dryrun)
 
 
@@ -140,6 +141,22 @@ def timed(
             print(f"{call.function.symbol}: run {took:.2f} ms", file=sys.stderr)
 
     return run
+
+
+def printing(
+    observe: Callable[[str, Snapshot], Snapshot | None] | None, symbol: str
+) -> Callable[[str, Snapshot], Snapshot | None]:
+    """Return `observe`, which also prints each module to stderr, below a line in MLIR's form."""
+
+    def show(name: str, output: Snapshot) -> Snapshot | None:
+        other = None if observe is None else observe(name, output)
+        shown = output if other is None else other
+        if shown.kind == "mlir":
+            title = f"// -----// IR Dump After {name} ('{symbol}') //----- //"
+            print(f"{title}\n{shown.text()}\n", file=sys.stderr)
+        return other
+
+    return show
 
 
 def report(call: BoundCall, stages: Stages, clock: Clock) -> None:

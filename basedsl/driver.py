@@ -28,6 +28,7 @@ from basedsl.compile_cost import (
     gc_paused,
     load_libraries,
     preload_libraries,
+    printing,
     ranged,
     report,
     report_loaded,
@@ -259,12 +260,15 @@ class Driver:
     def _run_pipeline(self, call: BoundCall, traced: Traced) -> objectstage.Stages:
         """Run the object-stage on a traced module."""
         symbol = call.function.symbol
+        observe = plugin_manager().stage_observer(self.language.name, symbol)
+        if call.settings.print_ir_after_all:
+            observe = printing(observe, symbol)
         stages = objectstage.run(
             self._pipeline(call, traced.results),
             traced.module,
             self.context(call.settings),
             options=call.settings,
-            observe=plugin_manager().stage_observer(self.language.name, symbol),
+            observe=observe,
             label=symbol,
             dsl=self.language.name,
             plugin=plugin_of(self.language),
@@ -284,14 +288,14 @@ class Driver:
                 hint="return a basedsl.Pipeline, such as native_pipeline()",
             )
         pipeline = plugin_manager().pipeline(self.language.name, pipeline, call.settings)
-        if call.settings.dryrun:
-            return replace(pipeline, steps=())
         if any(step.name == "llvmir" for step in pipeline):
             names = [parameter.name for parameter in call.function.signature.parameters]
             taken = tuple(zip(names, call.arguments, strict=True))
             add = AddEntry(call.function.symbol, taken, results, self.language)
             entry = objectstage.Step("entry", add)
             pipeline = pipeline.after("llvmir", entry)
+        if call.settings.dryrun:
+            pipeline = _kept_part(pipeline, call.settings.keep)
         return pipeline.one_step_each_pass() if call.settings.pass_stages else pipeline
 
     def _load(self, call: BoundCall, built: Built, clock: Clock) -> Compiled:
@@ -394,6 +398,15 @@ def _run(compiled: Compiled, call: BoundCall) -> Any:
 
 def _do_nothing(packed: Sequence[Any]) -> None:
     """Stand for code that a dry run has not compiled."""
+
+
+def _kept_part(pipeline: objectstage.Pipeline, keep: Sequence[str]) -> objectstage.Pipeline:
+    """Return the steps of a pipeline that make what a dry run is to keep."""
+    if "all" in keep:
+        return pipeline
+    names = [step.name for step in pipeline]
+    last = max((at for at, name in enumerate(names) if name in keep), default=-1)
+    return replace(pipeline, steps=pipeline.steps[: last + 1])
 
 
 def _run_once(compiled: Compiled, call: BoundCall) -> Any:

@@ -83,6 +83,13 @@ def negated(text: str) -> str:
     return "1" if text.strip().lower() in ("0", "false", "no", "off", "") else "0"
 
 
+def is_set(text: str) -> str:
+    """Return the text of a boolean variable that is also set by a word of its own, as Triton's
+    MLIR_ENABLE_DUMP is by the name of a kernel.
+    """
+    return "1" if negated(text) == "0" else "0"
+
+
 def kept(artifact: str) -> Callable[[str], str]:
     """Return how a boolean variable such as KEEP_PTX is read as a value of the option `keep`."""
     return lambda text: artifact if negated(text) == "0" else ""
@@ -108,6 +115,10 @@ class Options:
         "FILTER_STACKTRACE": ("full_traceback", negated),
         "DISABLE_FILE_CACHING": ("cache", negated),
     }
+    #: Variables that have no prefix, as other compilers built on MLIR read them, in the same form.
+    SHARED_VARIABLES: ClassVar[Mapping[str, tuple[str, Callable[[str], str]]]] = {
+        "MLIR_ENABLE_DUMP": ("print_ir_after_all", is_set),
+    }
     #: Prefixes of variables that are read after those of PREFIX, where other programs set them.
     OTHER_PREFIXES: ClassVar[tuple[str, ...]] = ()
 
@@ -116,6 +127,9 @@ class Options:
     )
     print_ir: bool = option(
         False, "print the module that tracing built, before any pass", affects_output=False
+    )
+    print_ir_after_all: bool = option(
+        False, "print the module after each step to stderr, as it is made", affects_output=False
     )
     keep: tuple[str, ...] = option(
         (),
@@ -130,7 +144,9 @@ class Options:
         debug=Path("basedsl-debug"),
     )
     dryrun: bool = option(
-        False, "only build the IR: compile no code, and let calls do nothing", affects_output=True
+        False,
+        "only build the IR, and what keep names: load no code, and let calls do nothing",
+        affects_output=True,
     )
     debug: bool = option(
         False,
@@ -198,13 +214,6 @@ class Options:
 
     def contradiction(self) -> tuple[str, str | None] | None:
         """Return which options contradict each other, and what to do about it; None if none do."""
-        code = [name for name in self.keep if name not in ("ir", "all")]
-        if self.dryrun and code:
-            return (
-                f"the options dryrun and keep={','.join(code)} contradict each other: a dry run "
-                "compiles no code",
-                "keep 'ir', which a dry run has",
-            )
         return None
 
     # Making records ----------------------------------------------------------------------------
@@ -218,7 +227,7 @@ class Options:
     def replace(self, **changes: Any) -> Self:
         """Return this record with some values changed; an unknown name raises OptionError."""
         _refuse_unknown(type(self), changes)
-        return dataclasses.replace(self, **changes)
+        return self._changed(changes)
 
     @classmethod
     def from_environment(
@@ -239,6 +248,9 @@ class Options:
                     kind = _kinds(cls)[info.name]
                     values[info.name] = kind.read(text, f"{variable}={text!r}")
                     break
+        for variable, (name, reading) in cls.SHARED_VARIABLES.items():
+            if variable in env and name not in values:
+                values[name] = _kinds(cls)[name].read(reading(env[variable]), variable)
         _read_other_variables(cls, env, values, overrides)
         if values.get("debug"):
             values = _debug_values(cls) | values
@@ -274,7 +286,12 @@ class Options:
             unchanged = {i.name for i in self.describe() if getattr(self, i.name) == i.default}
             given = {k: v for k, v in _debug_values(type(self)).items() if k in unchanged}
             changes = given | changes
-        return dataclasses.replace(self, **changes)
+        return self._changed(changes)
+
+    def _changed(self, changes: Mapping[str, Any]) -> Self:
+        # dataclasses.replace() would be a frame between the user's line and the library's.
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return type(self)(**values | dict(changes))
 
     # Asking about options ------------------------------------------------------------------------
 

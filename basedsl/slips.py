@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 
 _CALL = re.compile(r"([\w.<>]+)\(\) (takes|got|missing)\b")
 
+# What Python says of a number of run time, what is written there, and what to write instead.
+_OF_NUMBERS = (
+    ("'bool' object is not callable", ".is_integer(", "write x == math.floor(x)"),
+    (
+        "is not JSON serializable",
+        "",
+        "a number of run time has no digits while compiling: return it, and make the text where "
+        "the function is called",
+    ),
+)
+
 #: The Python errors that get a hint. The classes themselves: subclasses are programs' own.
 EXPLAINED = (AttributeError, IndexError, NameError, TypeError)
 
@@ -92,6 +103,9 @@ def _hint(error: Exception, frame: FrameType, source: str) -> str | None:
     if isinstance(error, AttributeError) and error.obj is not None:
         public = [name for name in dir(error.obj) if not name.startswith("_")]
         return _did_you_mean(error.name, public)
+    for words, written, instead in _OF_NUMBERS:
+        if words in str(error) and written in source:
+            return instead
     if isinstance(error, TypeError) and (found := _CALL.match(str(error))):
         return _signature_hint(found[1].rpartition(".")[2], frame, source)
     return None

@@ -14,7 +14,7 @@ from basedsl.binding.arguments import from_storage, storage_format
 from basedsl.binding.result_types import ResultType, settle_result
 from basedsl.errors import DSLTypeError, plugin_defect, with_article
 from basedsl.location import span_of_function
-from basedsl.numeric import Boolean, Numeric
+from basedsl.numeric import Boolean, DynamicText, Numeric
 from basedsl.plugin import plugin_manager
 from basedsl.pytree import Node, copy_place, empty_like, flatten, leaf_paths, part_at
 
@@ -99,6 +99,12 @@ class Results:
         for i, leaf in enumerate(leaves):
             if id(leaf) in given:
                 self.leaves[i] = given[id(leaf)]
+            elif type(leaf) is DynamicText:
+                raise DSLTypeError(
+                    "a text that shows a value of run time is returned",
+                    notes=(("it is made while compiling, with ? for the value", None),),
+                    hint="return the number, and make the text where the function is called",
+                )
             elif isinstance(leaf, Numeric) and leaf.is_dynamic:
                 self.places.append(i)
                 self.types.append(type(leaf))

@@ -22,7 +22,7 @@ import sys
 import types
 import typing
 import weakref
-from collections import deque
+from collections import deque, namedtuple
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -42,7 +42,7 @@ _IMMUTABLE = (
     *(operator.itemgetter, operator.attrgetter, operator.methodcaller, np.finfo, np.iinfo),
     *(types.WrapperDescriptorType, types.MethodDescriptorType),
     *(types.GetSetDescriptorType, types.MemberDescriptorType, types.ClassMethodDescriptorType),
-    *(typing.TypeVar, functools._lru_cache_wrapper),
+    *(typing.TypeVar, functools._lru_cache_wrapper, type(vars(namedtuple("_", "x"))["x"])),
 )
 _IMMUTABLE_NAMES = ("decimal.Decimal", "fractions.Fraction", "uuid.UUID")
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
@@ -146,6 +146,11 @@ class Contents:
         self.is_opaque = len(self._found) > _MOST or (
             len(self._found) == 2 and self._found[0] is _OPAQUE_MARK
         )
+
+    @property
+    def found(self) -> tuple[Any, ...]:
+        """The classes, lengths, plain values and constants that were found, in order."""
+        return tuple(self._found)
 
     def same_as(self, other: Contents) -> bool:
         """Return True if nothing has changed between two moments."""

@@ -29,7 +29,15 @@ from basedsl.metastage.loops import run_while, stage_for
 from basedsl.metastage.namespaces import ONCE
 from basedsl.metastage.ranges import Range, integer_of
 from basedsl.metastage.state import Body, MaybeUnbound, State
-from basedsl.numeric import Boolean, Numeric, is_dynamic, resolve
+from basedsl.numeric import (
+    Boolean,
+    Numeric,
+    is_dynamic,
+    joined,
+    made_text,
+    refuse_text,
+    resolve,
+)
 from basedsl.tracing import Trace, current_trace_or_none, raised
 
 Thunk = Callable[[], Any]
@@ -109,6 +117,7 @@ class StagedControlFlow:
     ) -> Any:
         (op, right), *rest = links
         value = right()
+        refuse_text("compared", left, value)
         result = _COMPARE[op](left, value)
         if not rest:
             return result
@@ -213,7 +222,11 @@ class StagedControlFlow:
             if cause is not None:
                 raise made from cause()
             raise made
-        static = isinstance(made, type) or not any(map(is_dynamic, made.args))
+        if isinstance(made, type) and issubclass(made, BaseException):
+            made = made()
+        if not isinstance(made, BaseException):
+            made = TypeError("exceptions must derive from BaseException")
+        static = not any(map(is_dynamic, made.args))
         text = raised.text_of(made, static)
         trace.emitter.assert_(Boolean(False).ir_value(), text, trace.loc())
 
@@ -258,9 +271,16 @@ class StagedControlFlow:
             return function
         if own is not None:
             return own
+        if type(getattr(function, "__self__", None)) is str:
+            return made_text(function)
         return resolve(function)
 
+    def text(self, *parts: str) -> str:
+        return joined(parts)
+
     def getitem(self, obj: Any, index: Any) -> Any:
+        refuse_text("read", obj)
+        refuse_text("looked up", index)
         index = integer_of(index)
         if isinstance(obj, list | tuple) and is_dynamic(index):
             return select_item(obj, index)
@@ -409,6 +429,7 @@ def _range(*bounds: Any, **hints: Any) -> Range:
 
 
 def _len(obj: Any) -> Any:
+    refuse_text("measured", obj)
     return range_views.length(obj) if isinstance(obj, Range) else conditions.length(obj)
 
 
@@ -417,10 +438,12 @@ def _bool(*args: Any) -> Any:
 
 
 def _int(*args: Any, **kwargs: Any) -> Any:
+    refuse_text("converted to a number", *args)
     return resolve(int)(*_converted(args, "__int__", "__index__"), **kwargs)
 
 
 def _float(*args: Any) -> Any:
+    refuse_text("converted to a number", *args)
     return resolve(float)(*_converted(args, "__float__", "__index__"))
 
 

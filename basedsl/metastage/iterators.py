@@ -28,14 +28,22 @@ def position(iterator: Any, depth: int = 4) -> Any:
         if frame is None:
             return "ended"
         held = tuple((k, _mark(v, depth)) for k, v in frame.f_locals.items())
-        return frame.f_lasti, held
+        return frame.f_lasti, held, _mark(iterator.gi_yieldfrom, depth)
+    parts = reduced(iterator)
+    return tuple(_mark(part, depth) for part in parts) if parts else None
+
+
+def reduced(iterator: Any) -> tuple[Any, ...]:
+    """Return the arguments and the state of which pickling would make an iterator; () for a file
+    or an iterator of a library, which may be anywhere.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # itertools' are deprecated from Python 3.12
         try:
             parts = iterator.__reduce__()
-        except TypeError:  # a file, an iterator of a library: it may be anywhere
-            return None
-    return tuple(_mark(part, depth) for part in parts[1:])
+        except TypeError:
+            return ()
+    return tuple(parts[1:]) if isinstance(parts, tuple) else ()
 
 
 def _mark(value: Any, depth: int) -> Any:

@@ -16,6 +16,7 @@ vectors), `storage`.
 """
 
 from basedsl.numeric.builtins import resolve
+from basedsl.numeric.dynamic_text import DynamicText, joined, made_text, refuse_text
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import kit_of
 from basedsl.numeric.lane_kit import lanes
@@ -65,6 +66,7 @@ __all__ = [
     "TYPES",
     "BFloat16",
     "Boolean",
+    "DynamicText",
     "Float",
     "Float4E2M1FN",
     "Float6E2M3FN",
@@ -105,9 +107,11 @@ __all__ = [
     "is_ambiguous",
     "is_dynamic",
     "join_types",
+    "joined",
     "kit_of",
     "lanes",
     "logical_not",
+    "made_text",
     "maximum",
     "minimum",
     "mlir_type",
@@ -115,6 +119,7 @@ __all__ = [
     "promote_types",
     "promotion_table",
     "python_class",
+    "refuse_text",
     "resolve",
     "select",
     "type_of",

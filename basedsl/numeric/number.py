@@ -16,6 +16,7 @@ import numpy as np
 from basedsl.errors import DSLTypeError, with_article
 from basedsl.location import asks_as_library
 from basedsl.numeric.conversion import convert_number, emit_conversion
+from basedsl.numeric.dynamic_text import DynamicText
 from basedsl.numeric.formats import Format, Kind
 from basedsl.numeric.kit import kit_of
 from basedsl.numeric.not_static import index_hint, not_static
@@ -255,6 +256,19 @@ class Numeric(metaclass=NumericMeta):
         """Return the number itself, as Python's numbers do."""
         return +self  # type: ignore[no-any-return]
 
+    def __getattr__(self, name: str) -> Any:
+        """What Python's number has and this one has not is an error, not a missing attribute, for
+        `hasattr` and `getattr` would take another path than in Python.
+        """
+        cls = python_class(type(self)) if "format" in type(self).__dict__ else object
+        if name[:2] != "__" and hasattr(cls, name) and not asks_as_library(sys._getframe(1)):
+            raise DSLTypeError(
+                f"'{name}' of a number is not known in compiled code",
+                hint=_INSTEAD.get(name, "compute it by operators, or where the function is called"),
+            )
+        kind = type(self).__name__
+        raise AttributeError(f"'{kind}' object has no attribute '{name}'", name=name, obj=self)
+
     def __bool__(self) -> bool:
         if self.region is not None:
             raise not_static(self, "is used as a Python condition")
@@ -289,10 +303,14 @@ class Numeric(metaclass=NumericMeta):
     def __str__(self) -> str:
         if self.region is None:
             return str(self.value)
-        return "?" if self.divby == 1 else f"?{{div={self.divby}}}"
+        trace = tracing.current_trace_or_none()
+        if trace is not None:
+            trace.texts += 1
+        return DynamicText("?" if self.divby == 1 else f"?{{div={self.divby}}}")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self})"
+        text = f"{type(self).__name__}({self})"
+        return text if self.region is None else DynamicText(text)
 
     def __format__(self, spec: str) -> str:
         if self.region is None:
@@ -301,7 +319,7 @@ class Numeric(metaclass=NumericMeta):
         if trace is not None:
             trace.remark_on_text(sys._getframe(1))
         try:
-            return format(str(self), spec)
+            return DynamicText(format(str(self), spec))
         except ValueError:  # a format of numbers; a dynamic number shows as "?"
             return str(self)
 
@@ -417,6 +435,15 @@ class Float(Numeric):
 def is_dynamic(x: Any) -> bool:
     """Return True for a numeric value known only at run time, False for anything else."""
     return isinstance(x, Numeric) and x.region is not None
+
+
+#: What to write for a method that Python's numbers have.
+_INSTEAD = {
+    "is_integer": "write x == math.floor(x)",
+    "bit_length": "count in a loop: while n: n >>= 1; bits += 1",
+    "bit_count": "count in a loop: while n: bits += n & 1; n >>= 1",
+    "to_bytes": "write (n >> 8 * i) & 255 for byte i",
+}
 
 
 def check_literal(T: type[Numeric], value: Any) -> Number:

@@ -20,6 +20,7 @@ from basedsl.objectstage.failure import Diagnostic, PassFailed
 from basedsl.objectstage.pipeline import Pipeline, PipelineContext, Step
 from basedsl.objectstage.snapshot import Snapshot
 from basedsl.recursion_limit import deeper
+from basedsl.warning import DSLWarning
 
 Observer = Callable[[str, Snapshot], "Snapshot | None"]
 
@@ -244,7 +245,7 @@ class _Run:
         try:
             with deeper():
                 return step.passes(self.op, self.passes)
-        except DSLError:
+        except (DSLError, DSLWarning):  # a warning that Python's filters made an error
             raise
         except RecursionError:
             raise DSLError(

@@ -203,6 +203,10 @@ class ControlFlowCallbacks(Protocol):
         """
         ...
 
+    def text(self, *parts: str) -> str:
+        """An f-string: its constant parts, and each value formatted."""
+        ...
+
     def getitem(self, container: Any, index: Any) -> Any:
         """`container[index]` for an index that is no literal, slice or tuple."""
         ...

@@ -315,9 +315,30 @@ class Expressions:
                 keyword.value = self.expr(keyword.value, context)
         else:
             self.fields(node, context)
-        if known:
+        if known or _makes_text(node.func):
             node.func = At.node(node.func).callback("fn", [node.func])
         return node
+
+    def binary(self, node: ast.BinOp, context: _Context) -> ast.expr:
+        self.fields(node, context)
+        if isinstance(node.op, ast.Mod) and _is_text(node.left):
+            at = At.node(node)
+            make = at.put(ast.Attribute(node.left, "__mod__", LOAD))
+            return at.put(ast.Call(at.callback("fn", [make]), [node.right], []))
+        return node
+
+    def text(self, node: ast.JoinedStr, context: _Context) -> ast.expr:
+        """A text of one value is what formatting gives; others are joined from their parts."""
+        at = At.node(node)
+        parts: list[ast.expr] = []
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                part.value = self.expr(part.value, context)
+                if part.format_spec is not None:
+                    self.fields(part.format_spec, context)
+                part = at.put(ast.JoinedStr([part]))
+            parts.append(part)
+        return parts[0] if len(parts) == 1 else at.callback("text", parts)
 
     def each(self, node: Any, context: _Context) -> ast.expr:
         (generator,) = node.generators
@@ -405,6 +426,19 @@ class Expressions:
         return {"names": at.names(names), "undef_ok": at.names(bound)}
 
 
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _makes_text(callee: ast.expr) -> bool:
+    """Return True for `"...".format` and `"...".join`."""
+    return (
+        isinstance(callee, ast.Attribute)
+        and callee.attr in ("format", "join")
+        and _is_text(callee.value)
+    )
+
+
 def _is_simple(node: ast.expr) -> bool:
     """Return True for a comprehension of one loop, one variable and no condition."""
     if not isinstance(node, ast.GeneratorExp | ast.ListComp) or len(node.generators) != 1:
@@ -468,6 +502,8 @@ _HANDLERS: dict[type[ast.AST], _Handler] = {
     ast.UnaryOp: Expressions.unary,
     ast.IfExp: Expressions.ifexp,
     ast.Compare: Expressions.compare,
+    ast.BinOp: Expressions.binary,
+    ast.JoinedStr: Expressions.text,
     ast.Call: Expressions.call,
     ast.Subscript: Expressions.subscript,
     ast.Lambda: Expressions.lambda_,

@@ -36,9 +36,7 @@ def is_static_test(node: ast.expr, role_of: RoleOf) -> bool:
 def _is_always_bool(op: ast.cmpop, left: ast.expr, right: ast.expr) -> bool:
     """Return True if Python itself makes a bool of it; a text never equals a dynamic number."""
     if isinstance(op, ast.In | ast.NotIn):
-        return isinstance(left, ast.JoinedStr) or (
-            isinstance(left, ast.Constant) and isinstance(left.value, str | bytes | None)
-        )
+        return isinstance(left, ast.Constant) and isinstance(left.value, str | bytes | None)
     return isinstance(op, ast.Is | ast.IsNot) and (is_singleton(left) or is_singleton(right))
 
 

@@ -8,6 +8,7 @@ import collections
 import contextvars
 import io
 import random
+import sys
 import threading
 import types
 import weakref
@@ -29,6 +30,9 @@ _READERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (random.SystemRandom, lambda source: ()),  # it has no state
     (random.Random, lambda source: (source.getstate(),)),
     ((io.StringIO, io.BytesIO), lambda text: (text.getvalue(), text.tell())),
+    (io.IOBase, lambda file: _position_of_file(file)),
+    (type(threading.Lock()), lambda lock: (lock.locked(),)),
+    (type(threading.RLock()), lambda lock: (repr(lock),)),  # which says how often it is held
 )
 _READERS_BY_NAME: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("queue.Queue", lambda waiting: tuple(waiting.queue)),
@@ -39,6 +43,17 @@ _READERS_BY_NAME: tuple[tuple[str, Callable[[Any], Any]], ...] = (
 def _loaded_readers() -> Iterator[tuple[Any, Callable[[Any], Any]]]:
     for name, read in _READERS_BY_NAME:
         yield loaded_classes(name), read
+
+
+def _position_of_file(file: Any) -> tuple[Any, ...]:
+    """Return where a file is read or written; the same for what a program prints to."""
+    printed_to = sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__
+    if file.closed or any(file is one for one in printed_to):
+        return (file.closed,)
+    try:
+        return (False, file.tell())
+    except OSError:
+        return (False,)
 
 
 def contents_reader(value: Any) -> Callable[[], Any] | None:

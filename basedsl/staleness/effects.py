@@ -15,7 +15,7 @@ from typing import Any
 from basedsl.errors import DSLError
 from basedsl.location import Span, is_internal, span_of_code
 from basedsl.metastage.namespaces import instructions
-from basedsl.numeric import is_dynamic
+from basedsl.numeric import DynamicText, is_dynamic
 from basedsl.pytree import flatten
 from basedsl.staleness.guard_kinds import (
     MISSING,
@@ -76,7 +76,7 @@ def check_left_values(found: dict[str, Any], before: Guards, code: CodeType) -> 
 
 
 def _is_of_trace(leaf: Any) -> bool:
-    return is_dynamic(leaf) or hasattr(type(leaf), "with_ir_value")
+    return is_dynamic(leaf) or type(leaf) is DynamicText or hasattr(type(leaf), "with_ir_value")
 
 
 def _put_back(guard: Guard) -> None:

@@ -30,6 +30,15 @@ from typing import Any, TypeVar
 from basedsl import digest
 from basedsl.loaded_classes import loaded_classes
 from basedsl.location import is_internal, is_rewritten
+from basedsl.metastage.contents import (
+    ALL,
+    STORAGE,
+    Contents,
+    has_storage,
+    is_opaque_class,
+    may_change,
+)
+from basedsl.metastage.iterators import is_iterator
 from basedsl.metastage.plain_helpers import Question, questions_in
 from basedsl.metastage.volatile import outside_calls
 from basedsl.native_call import object_layout
@@ -49,6 +58,7 @@ from basedsl.staleness.guard_kinds import (
     PythonGuard,
     unchanged,
 )
+from basedsl.staleness.parts import inner_parts, iterator_parts
 
 G = TypeVar("G", bound=Guard)
 
@@ -249,15 +259,18 @@ class Guards:
             if isinstance(value, kinds):
                 follow(self, value)
                 return
-        inner = _inner(value)
+        inner = inner_parts(value)
         if inner:
             self._say(digest.of_value(value) or digest.of_class(type(value)))
             for name, part in inner:
                 self._named(name, part, self._path)
             if isinstance(getattr(value, "__dsl_own__", None), frozenset):
                 self._attributes_of(value)
+        if "cache_info" in self._names and isinstance(value, functools._lru_cache_wrapper):
+            self._add(PythonGuard(lambda: tuple(value.cache_info())), "cache", id(value))
         contents = None if inner else contents_reader(value)
         if contents is not None:
+            self._iterator(value)
             guard = self._add(PythonGuard(contents), "contents", id(value))
             if hasattr(type(value), "__dlpack__"):
                 self.arrays.append((self._path, guard, value))
@@ -314,6 +327,17 @@ class Guards:
         for one in held:
             if type(one) is types.FunctionType and not is_internal(one.__code__.co_filename):
                 self._value(one)
+
+    def _iterator(self, value: Any) -> None:
+        """What an iterator leads to; the code of a generator may read anything."""
+        if not is_iterator(value):
+            return
+        if isinstance(value, types.GeneratorType) and value.gi_frame is not None:
+            names = sorted(set(_names(value.gi_code)))
+            self._names.update(names)
+            self._globals(value.gi_frame.f_globals, names)
+        for part in iterator_parts(value):
+            self._value(part)
 
     def _attributes_of(self, fn: Any) -> None:
         """The attributes that a program gave a function; that it has none is only noted."""
@@ -463,6 +487,8 @@ class Guards:
         ):
             if not self._content(obj):
                 self._say(digest.of_value(obj))
+                if type(obj) is not object and contents_reader(obj) is None:
+                    self._library_object(obj)
             return
         self._value(cls)
         table = getattr(obj, "__dict__", None)
@@ -475,7 +501,22 @@ class Guards:
                 PythonGuard(functools.partial(_slot_content, slot, obj)), "slot", id(obj), name
             )
             self._named(name, slotted.recorded)
-        self._content(obj)
+        if not self._content(obj) and has_storage(cls) and contents_reader(obj) is None:
+            self._state(obj, STORAGE)
+
+    def _library_object(self, obj: Any) -> None:
+        """The state of an object of the standard library or NumPy, or that nobody can tell it."""
+        module = type(obj).__module__.partition(".")[0]
+        if (module in sys.stdlib_module_names or module == "numpy") and may_change(obj):
+            if not self._state(obj, ALL) and not is_opaque_class(type(obj)):
+                self._volatile(self._path)
+
+    def _state(self, obj: Any, part: str) -> bool:
+        """Guard what pickling would take of an object; False if it cannot be read."""
+        if Contents(obj, part).is_opaque:
+            return False
+        self._add(PythonGuard(lambda: Contents(obj, part).found), "state", id(obj))
+        return True
 
     def _content(self, obj: Any) -> bool:
         """The bytes of an array or buffer; of a large one their digest."""
@@ -527,47 +568,6 @@ _FOLLOW: tuple[tuple[Any, Callable[[Guards, Any], None]], ...] = (
     (set, Guards._set),
     (property, Guards._property),
 )
-
-
-def _inner(value: Any) -> list[tuple[str, Any]]:
-    """The parts of callables and descriptors that lead to user code."""
-    if isinstance(value, staticmethod | classmethod):
-        return [("function", value.__func__)]
-    if isinstance(value, functools.partial):
-        return [("function", value.func), ("args", value.args), ("keywords", value.keywords)]
-    if isinstance(value, types.MethodType):
-        return [("function", value.__func__), ("self", value.__self__)]
-    if isinstance(value, types.BuiltinFunctionType | types.MethodWrapperType):
-        owner = value.__self__
-        return [] if isinstance(owner, types.ModuleType | type | None) else [("self", owner)]
-    if isinstance(value, functools.cached_property):
-        return [("function", value.func)]
-    if isinstance(value, types.GenericAlias):
-        return [("origin", value.__origin__), ("args", value.__args__)]
-    if type(value).__module__ == "dataclasses":
-        return _dataclass_part(value)
-    found = []
-    for name in ("__wrapped__", "__self__"):
-        try:
-            found.append((name, object.__getattribute__(value, name)))
-        except AttributeError:
-            continue
-    if len(found) == 2 or (found and found[0][0] == "__wrapped__"):
-        return found
-    return []
-
-
-def _dataclass_part(value: Any) -> list[tuple[str, Any]]:
-    """Return the named parts of a `dataclasses` object in a class: a Field, or its parameters."""
-    if not isinstance(value, dataclasses.Field):
-        return [("content", repr(value))]
-    missing = dataclasses.MISSING
-    named = {"name": value.name, "type": value.type, "metadata": tuple(value.metadata.items())}
-    if value.default is not missing:
-        named["default"] = value.default
-    if value.default_factory is not missing:
-        named["factory"] = value.default_factory
-    return list(named.items())
 
 
 def _given_attributes(fn: Any) -> tuple[tuple[str, Any], ...]:

@@ -30,13 +30,13 @@ _TEXT = re.compile(
     r"(: (?P<message>.*))?",
     re.DOTALL,
 )
+# These keep parts of their arguments.
+_KEEPING = (OSError, BaseExceptionGroup)
 _classes: dict[str, type[BaseException]] = {}  # by name, those that cannot be imported
 
 
-def text_of(error: BaseException | type[BaseException], keep: bool) -> str:
+def text_of(error: BaseException, keep: bool) -> str:
     """Return the text for an exception in the IR; `keep` if its arguments are static."""
-    if isinstance(error, type):
-        error = error()
     cls = type(error)
     name = text = _name_of(cls)
     if not _is_importable(cls):
@@ -57,11 +57,11 @@ def spoken(text: str) -> str:
     return f"{name}: {match['message']}" if match["message"] else name
 
 
-def error_of(text: str, span: Span | None) -> BaseException | None:
+def error_of(text: str, span: Span | None, mixing: bool = True) -> BaseException | None:
     """Return the exception that a text stands for; None if it does not name one.
 
-    A builtin comes back mixed with `DSLRuntimeError`, which shows the place; another class as
-    itself, with the place as a note.
+    A builtin comes back mixed with `DSLRuntimeError`, which shows the place, but without `mixing`;
+    another class as itself, with the place as a note.
     """
     match = _TEXT.fullmatch(text)
     if match is None:
@@ -70,9 +70,9 @@ def error_of(text: str, span: Span | None) -> BaseException | None:
     args, attributes = ast.literal_eval(match["state"] or "((), {})")
     if match["state"] is None and message:
         args = (message,)
-    mixed = _mixed(name) if ":" not in name else None
-    if match["state"] is not None and isinstance(mixed, type) and issubclass(mixed, OSError):
-        mixed = None  # which keeps parts of its arguments
+    mixed = _mixed(name) if mixing and ":" not in name else None
+    if match["state"] is not None and isinstance(mixed, type) and issubclass(mixed, _KEEPING):
+        mixed = None
     if mixed is not None:
         error: BaseException = mixed(message or name, span)
         if match["state"] is not None:
@@ -81,6 +81,9 @@ def error_of(text: str, span: Span | None) -> BaseException | None:
     found = _class_of(name, match["base"])
     if found is None:
         return None
+    if issubclass(found, BaseExceptionGroup) and match["state"] is not None:
+        what, parts = args
+        args = (what, [error_of(part, None, mixing=False) for part in parts])
     error = _made(found, args)
     error.__dict__.update(attributes)
     if span is not None:
@@ -101,6 +104,8 @@ def _state_of(error: BaseException, message: str) -> str:
     """Return the arguments and attributes as a literal; "" if they are just the message, or no
     literal can be made of them.
     """
+    if isinstance(error, BaseExceptionGroup):
+        return _state_of_group(error)
     if error.args in ((), (message,)) and not error.__dict__:
         return ""
     state = repr((error.args, error.__dict__))
@@ -109,6 +114,17 @@ def _state_of(error: BaseException, message: str) -> str:
     except (ValueError, SyntaxError):
         return ""
     return state if same and _MARK not in state and "\x1f" not in state else ""
+
+
+def _state_of_group(group: BaseExceptionGroup[Any]) -> str:
+    """Return the message, the texts of the exceptions, and the attributes as a literal."""
+    parts = [text_of(one, True) for one in group.exceptions]
+    attributes = repr(group.__dict__)
+    try:
+        same = ast.literal_eval(attributes) == group.__dict__
+    except (ValueError, SyntaxError):
+        same = False
+    return repr(((group.message, parts), group.__dict__ if same else {}))
 
 
 def _made(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:

@@ -133,6 +133,8 @@ class Trace:
         self.loop_guesses: dict[Any, Any] = {}
         # Meta-stage prints held back while a loop body may be traced again.
         self.printed: list[tuple[str, Callable[[str], Any]]] | None = None
+        #: How many texts have shown a dynamic value.
+        self.texts = 0
         self._remarked: set[tuple[str, int]] = set()
         self._points: list[Any] = []
         self.forbidden: tuple[str, Span | None] | None = None

@@ -1,4 +1,4 @@
-"""What a GPU and its tools say about kernels, beside what this project says without them.
+"""Compares what is said of kernels without a GPU with what a GPU and its tools say.
 
     python bench/gpu/inspection.py [--out FOLDER]
 
@@ -109,13 +109,13 @@ def holding_kernel(x: cute.Tensor, values: cute.Constexpr, words: cute.Constexpr
     """Hold `values` numbers at a time, and `words` words of shared memory."""
     smem = cute.make_tensor(cute.arch.alloc_smem(cute.Int32, words), words)
     i = cute.arch.thread_idx()[0]
-    smem[0] = i
+    smem[i % words] = i
     held = [x[i + n] for n in range(values)]
     cute.arch.sync_threads()
     total = held[0]
     for n in cute.range_constexpr(1, values):
         total = total * held[n] + held[n - 1]
-    x[i] = total + smem[0]
+    x[i] = total + smem[(i + 1) % words]
 
 
 @cute.jit

@@ -27,8 +27,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 import basedsl_cute as cute
 from basedsl_cute.runtime import from_dlpack
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "cute"))
+
 PROGRAMS = Path(__file__).resolve().parents[2] / "tests" / "cute" / "programs"
 ROUNDS, CALLS = 11, 4
+TILES = ((64, 64, 4), (64, 128, 4), (128, 64, 8), (128, 128, 8))  # rows, columns, warps
 
 
 @dataclass
@@ -74,18 +77,32 @@ def copies(size):
 
 
 def elementwise():
+    import elementwise as example
+
     apply = program("elementwise_apply").elementwise_apply
     a, b = (normal(4096, 4096, dtype=torch.float32) for _ in range(2))
     c = poisoned(4096, 4096, dtype=torch.float32)
-    ta, tb, tc = map(dynamic, (a, b, c))
-    compiled = cute.compile(apply, operator.add, [ta, tb], tc)
     size = 3 * a.nbytes
-    yield Case(
-        "elementwise add by an operator, predicates", size, "GB/s",
-        {"ours": lambda: compiled([ta, tb], tc), "torch": lambda: torch.add(a, b, out=c),
-         "copy": copies(size)},
-        c, a + b, 1e-7, goal=size / 54.7e-6 / 1e9,
-    )  # fmt: skip
+    static = [from_dlpack(x, assumed_align=16) for x in (a, b, c)]
+    tensors = [dynamic(x) for x in (a, b, c)]
+
+    @cute.jit
+    def add(a, b, c):
+        example.elementwise_apply(lambda x, y: x + y, (a, b), c, (4, 32), 4)
+
+    for text, (ta, tb, tc) in (("static", static), ("dynamic", tensors)):
+        by_hand = cute.compile(apply, operator.add, [ta, tb], tc)
+        by_copy = cute.compile(add, ta, tb, tc)
+        for how, ours in (
+            ("stores under `if`", lambda f=by_hand, x=ta, y=tb, z=tc: f([x, y], z)),
+            ("copies with predicates", lambda f=by_copy, x=ta, y=tb, z=tc: f(x, y, z)),
+        ):
+            c.fill_(float("nan"))
+            yield Case(
+                f"elementwise add, {text}, {how}", size, "GB/s",
+                {"ours": ours, "torch": lambda: torch.add(a, b, out=c), "copy": copies(size)},
+                c, a + b, 1e-7, goal=size / 54.7e-6 / 1e9,
+            )  # fmt: skip
 
 
 def norms():
@@ -114,7 +131,7 @@ def sgemm():
         tensors = [from_dlpack(x, assumed_align=4 if n % 4 else 16) for x in columns]
         if not static:
             tensors = [t.mark_layout_dynamic(leading_dim=0) for t in tensors]
-        gemm = module.SimtGemm((128, 128, 8), 3, 256)
+        gemm = module.SimtGemm((128, 128, 8), 3, 256, vector=4)
         compiled = cute.compile(gemm, *tensors, 1.0)
         ours = lambda compiled=compiled, tensors=tensors: compiled(*tensors, 1.0)  # noqa: E731
         peer = lambda a=a, b=b, c=c: torch.matmul(b.T, a, out=c)  # noqa: E731
@@ -143,7 +160,7 @@ def hopper_gemms():
     for cluster in ((1, 1), (2, 1)):
         gemm = classic.HopperWgmmaGemmKernel(cute.Float32, (128, 256), cluster)
         yield case(f"Hopper GEMM, clusters {cluster}", cute.compile(gemm, *tensors, stream), stream)
-    for text, tile, turns in (("in turns", (64, 256), True), ("cooperative", (128, 256), False)):
+    for text, tile, turns in (("in turns", (128, 128), True), ("cooperative", (128, 256), False)):
         gemm = pingpong.HopperGemm(cute.Float32, tile, (2, 1), pingpong=turns)
         compiled = cute.compile(gemm, *tensors, blocks // 2, stream)
         yield case(f"persistent, warp-specialised, {text}", compiled, blocks // 2, stream)
@@ -213,14 +230,16 @@ def attentions():
             .mark_compact_shape_dynamic(mode=1, stride_order=(2, 0, 1), divisibility=8)
             for x in (*own, out)
         ]
-        program_of = mma.Attention(d, rows=128, columns=64, warps=8, causal=causal)
-        program_of.rows = 128
-        compiled = cute.compile(program_of, *views, scale)
-        ours = lambda compiled=compiled, views=views: compiled(*views, scale)  # noqa: E731
-        yield Case(
-            f"attention by mma.sync{text}", work, "TFLOP/s", {"ours": ours, **peers},
-            out.view(batches, heads, length, d).transpose(1, 2), exact, 2e-3, goal=goal,
-        )  # fmt: skip
+        for rows, columns, warps in TILES:
+            kernel = mma.Attention(d, rows, columns, warps, causal)
+            compiled = cute.compile(kernel, *views, scale)
+            ours = lambda compiled=compiled, views=views: compiled(*views, scale)  # noqa: E731
+            out.fill_(float("nan"))
+            yield Case(
+                f"attention by mma.sync {rows}x{columns}{text}", work, "TFLOP/s",
+                {"ours": ours, **peers}, out.view(batches, heads, length, d).transpose(1, 2),
+                exact, 2e-3, goal=goal,
+            )  # fmt: skip
         result = poisoned(batches, length, heads, d)
         tensors = [dynamic(x, 3) for x in (q, k, v, result)]
         fmha = hopper.HopperFmha(d, n_block=128, causal=causal, wgs=2)

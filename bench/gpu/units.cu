@@ -14,14 +14,20 @@ __device__ __forceinline__ u32 shared_address(const void *p) {
   return (u32)__cvta_generic_to_shared(p);
 }
 
+// From the first warp's beginning to the last one's end: a scheduler may keep a warp waiting.
 #define BEGIN                                                                                      \
+  __shared__ u64 times[2];                                                                         \
+  if (threadIdx.x == 0)                                                                            \
+    times[0] = ~0ull, times[1] = 0;                                                                \
   __syncthreads();                                                                                 \
   u64 begin = now();
 #define END                                                                                        \
-  __syncthreads();                                                                                 \
   u64 end = now();                                                                                 \
+  if (threadIdx.x % 32 == 0)                                                                       \
+    atomicMin(times, begin), atomicMax(times + 1, end);                                            \
+  __syncthreads();                                                                                 \
   if (threadIdx.x == 0)                                                                            \
-    out[blockIdx.x] = end - begin;
+    out[blockIdx.x] = times[1] - times[0];
 
 // Instructions of the ordinary pipes: CHAINS independent ones, `turns` times 16.
 #define ARITHMETIC(NAME, TYPE, CHAINS, CONSTRAINT, TEXT)                                           \
@@ -114,6 +120,7 @@ extern "C" __global__ void sts128(u64 *out, int turns, int never, int stride) {
 }
 
 extern "C" __global__ void ldmatrix4(u64 *out, int turns, int never, int stride) {
+  u32 next = never;
   extern __shared__ __align__(1024) char s[];
   for (int i = threadIdx.x; i < 8192; i += blockDim.x)
     ((u32 *)s)[i] = i;
@@ -129,6 +136,7 @@ extern "C" __global__ void ldmatrix4(u64 *out, int turns, int never, int stride)
 #pragma unroll
     for (int r = 0; r < 8; r++)
       sum ^= v[r][0] ^ v[r][1] ^ v[r][2] ^ v[r][3];
+    at += next; // 0, and ptxas does not know it: the same loads would be made once
   }
   END if (never) out[threadIdx.x] = sum;
 }
@@ -204,7 +212,8 @@ extern "C" __global__ void read_l1(u64 *out, int turns, int never, const uint4 *
                    : "memory");
 #pragma unroll
     for (int r = 0; r < 8; r++)
-      sum ^= v[r].x ^ v[r].w;
+      sum ^= v[r].x ^ v[r].y ^ v[r].z ^ v[r].w;
+    p += never;
   }
   END if (never) out[threadIdx.x] = sum;
 }
@@ -264,11 +273,11 @@ extern "C" __global__ void tma(u64 *out, int turns, int never, const char *from,
       asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(bar + 8 * i) : "memory");
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   BEGIN if (threadIdx.x == 0) {
-    u64 at = blockIdx.x * apart % size;
+    u64 first = blockIdx.x * apart % size, at = first;
+    int stage = 0, phase = 0;
     for (int t = 0; t < turns + stages; t++) {
-      int stage = t % stages;
       if (t >= stages)
-        wait_for(bar + 8 * stage, (t / stages - 1) & 1);
+        wait_for(bar + 8 * stage, phase ^ 1);
       if (t < turns) {
         asm volatile("{ .reg .b64 s; mbarrier.arrive.expect_tx.shared.b64 s, [%0], %1; }" ::"r"(
                          bar + 8 * stage),
@@ -278,8 +287,10 @@ extern "C" __global__ void tma(u64 *out, int turns, int never, const char *from,
                      "[%1], %2, [%3];" ::"r"(to + stage * bytes),
                      "l"(from + at), "r"(bytes), "r"(bar + 8 * stage)
                      : "memory");
-        at = (at + bytes) % size;
+        at = at + bytes < size ? at + bytes : 0;
       }
+      if (++stage == stages)
+        stage = 0, phase ^= 1;
     }
   }
   END

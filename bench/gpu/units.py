@@ -331,6 +331,17 @@ def launches(device, table):
 
     one = device.seconds(lambda: device.launch("nothing", 1, 32, out))
     table.add("launch_between_events", one * 1e6, "us", "an empty kernel of one block")
+    out_args = (out, (4096, INT), (0, INT))
+
+    def queued(count):
+        def launches():
+            device.launch("ffma_8", device.processors, 1024, *out_args)  # the host gets ahead
+            for _ in range(count):
+                device.launch("nothing", 1, 32, out)
+
+        return device.seconds(launches)
+
+    table.add("launch_queued", (queued(120) - queued(20)) / 100 * 1e6, "us", "in a busy stream")
     table.add("launch_in_graph", each(200, 1, 32) * 1e6, "us", "each of 200 in a graph")
     for threads in (128, 256, 512, 1024):
         few, many = (each(20, device.processors * n, threads) for n in (8, 136))
@@ -350,6 +361,26 @@ def clock(device, table):
     table.add("clock", cycles / device.seconds(long) / 1e6, "MHz", "cycles in the time of a launch")
 
 
+def sustained(device, table):
+    """Tensor cores for a tenth of a second, timed by events: power lowers the clock."""
+    out = (int(device.out), POINTER)
+
+    def wgmma():
+        more = (out, (20000, INT), (0, INT), (16, INT))
+        device.launch("wgmma_256", device.processors, 256, *more, smem=98304)
+
+    done = device.processors * 2 * 20000 * 16 * 2 * 64 * 256 * 16
+    rate = done / device.seconds(wgmma, 3) / 1e12
+    table.add("wgmma_sustained", rate, "TFLOP/s", "m64n256k16 f16, two warpgroups, long")
+
+    def mma():
+        device.launch("mma_8", device.processors, 512, out, (100000, INT), (0, INT))
+
+    done = device.processors * 16 * 100000 * 4 * 8 * 2 * 16 * 8 * 16
+    rate = done / device.seconds(mma, 3) / 1e12
+    table.add("mma_sustained", rate, "TFLOP/s", "m16n8k16 f16, 16 warps, long")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out")
@@ -360,7 +391,7 @@ def main():
         return 0
     device, table = Device(), Table()
     failed = 0
-    for part in (clock, arithmetic, shared, tensor_cores, barriers, launches, memory):
+    for part in (clock, arithmetic, shared, tensor_cores, barriers, launches, sustained, memory):
         try:
             part(device, table)
         except RuntimeError as error:

@@ -81,7 +81,7 @@ def test_unknown_options_are_suggested():
         with pytest.raises(OptionError, match="there is no option opt_levl") as caught:
             make()
         assert caught.value.hint == "did you mean opt_level?"
-        assert caught.value.span.filename == __file__
+        assert caught.value.span.filename == __file__ and "called from" not in str(caught.value)
     with pytest.raises(OptionError, match="no option qqq") as caught:
         Options.make(qqq=1)
     assert "opt_level" in caught.value.hint
@@ -214,11 +214,18 @@ def test_variables_that_contradict_each_other_are_named():
     assert Options.from_environment({**env, "BASEDSL_CACHE": "0"}).cache is False
 
 
-def test_a_dry_run_keeps_no_code():
-    with pytest.raises(OptionError, match="dryrun and keep=llvm contradict each other") as caught:
-        Options(dryrun=True, keep=("llvm",))
-    assert caught.value.span.filename == __file__
-    assert Options(dryrun=True, keep=("ir",)).dryrun
+def test_a_wrong_value_is_an_error_at_the_users_line():
+    for make in (lambda: Options(opt_level=5), lambda: Options().replace(opt_level=5)):
+        with pytest.raises(OptionError, match="opt_level is one of 0, 1, 2, 3, not 5") as caught:
+            make()
+        assert caught.value.span.filename == __file__
+
+
+@pytest.mark.parametrize(("text", "on"), [("1", True), ("my_kernel", True), ("0", False)])
+def test_a_variable_that_other_compilers_read(text, on):
+    assert Options.from_environment({"MLIR_ENABLE_DUMP": text}).print_ir_after_all is on
+    env = {"MLIR_ENABLE_DUMP": text, "BASEDSL_PRINT_IR_AFTER_ALL": "0"}
+    assert not Options.from_environment(env).print_ir_after_all
 
 
 def test_debug_raises_what_helps_and_nothing_that_was_said():

@@ -132,7 +132,30 @@ def test_items_of_any_and_all():
 
 
 def test_texts():
-    assert toy.jit(lambda n: f"{n}")(3) == "?"
+    """A text that shows a dynamic value has ? for it: in messages, and for code in C."""
+
+    @toy.jit
+    def f(n):
+        if n > 2:
+            raise ValueError(f"n is {n}")
+        return n + len(re.findall(r"\d", str(n)))
+
+    assert f(2) == 2
+    with pytest.raises(ValueError, match=r"n is \?"):
+        f(3)
+    for asked in (lambda n: f"{n}", lambda n: str(n) == "3", lambda n: {"3": 1}[f"{n}"]):
+        with pytest.raises(DSLError, match="a text that shows a value of run time is"):
+            toy.jit(asked)(3)
+
+
+def test_prints(capsys):
+    @toy.jit
+    def f(n):
+        print("compiling")
+        return n
+
+    assert [f(1), f(2)] == [1, 2]
+    assert capsys.readouterr().out == "compiling\n"
 
 
 def test_coordinates_in_kernels():

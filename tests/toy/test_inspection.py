@@ -66,6 +66,21 @@ def test_a_dry_run_builds_ir_and_does_nothing(a):
     assert toy.compile(scale, a, 2.0, 3)(a, 2.0) == 2.0 and (a == 6).all()
 
 
+def test_a_dry_run_makes_what_it_is_to_keep(monkeypatch, tmp_path, a):
+    monkeypatch.setenv("BASEDSL_DUMP_DIR", str(tmp_path))
+    compiled = toy.compile(scale, a, 2.0, 3, options="--dryrun --keep llvmir")
+    assert compiled.stages.names[-1] == "llvmir"
+    assert [path.suffix for path in tmp_path.iterdir()] == [".ll"]
+    assert compiled(a, 2.0) is None and (a == 1).all()
+
+
+def test_modules_are_printed_after_each_step(capfd, a):
+    toy.compile(scale, a, 2.0, 3, options="--print-ir-after-all")
+    said = capfd.readouterr().err
+    assert said.startswith("// -----// IR Dump After input ('toy_scale') //----- //\nmodule")
+    assert "IR Dump After llvm ('toy_scale')" in said and "llvm.func" in said
+
+
 def test_the_environment_can_ask_for_a_dry_run(monkeypatch, a):
     monkeypatch.setenv("BASEDSL_DRYRUN", "1")
     assert scale(a, 2.0, 3) is None and (a == 1).all()

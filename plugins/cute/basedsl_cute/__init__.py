@@ -4,7 +4,8 @@ Rooms, each importing only those before it: `algebra` (layouts on plain integers
 (facts), `dialect` (the `cute` MLIR dialect), `lowering` (to NVVM, PTX, machine code), `device` (the
 driver, launches), `arrays` (arguments by DLPack), `tensors`, `host` (argument types, launches),
 `sim` (the simulator), `aot`, `executors`, `dsl` (the compiler's face), `atoms`, `compat`,
-`arch`, `nvgpu`, `pipeline`, `interop`, `utils`. `public` has every public name, `ops` kernels.
+`arch`, `nvgpu`, `pipeline`, `distributed`, `interop`, `utils`. `public` has every public name,
+`ops` kernels.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 # Public modules are found by name before all else.
 _MODULES = (
     "_mlir", "algebra", "arch", "base_dsl", "core", "cuda", "cute", "cutlass_dsl", "dialect",
-    "experimental", "jax", "math", "nvgpu", "pipeline", "runtime", "testing", "torch", "typing",
-    "utils",
+    "distributed", "experimental", "jax", "math", "nvgpu", "pipeline", "runtime", "testing",
+    "torch", "typing", "utils",
 )  # fmt: skip
 
 

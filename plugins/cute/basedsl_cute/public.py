@@ -130,6 +130,7 @@ from basedsl_cute.atoms.copy_tensors import (
     copy,
     copy_atom_call,
 )
+from basedsl_cute.compat import base_dsl as _dsl
 from basedsl_cute.compat import core, cutlass_dsl, typing, vector
 from basedsl_cute.compat.array import Array, GridConstant, inttoptr, make_array_view
 from basedsl_cute.compat.cutlass_dsl import (

@@ -77,8 +77,18 @@ def test_dynamic_values_print_as_question_marks(program: Callable[..., Any]) -> 
     with program() as p:
 
         def f(n: Numeric, x: Numeric) -> Numeric:
-            assert str(n) == "?" and repr(n) == "Int32(?)" and f"{x:>3}" == "  ?"
-            assert f"{n.with_divby(8)}" == "?{div=8}" and repr(x < x) == "Boolean(?)"
+            texts = str(n), repr(n), f"{x:>3}", f"{n.with_divby(8)}", repr(x < x)
+            assert ["".join([one]) for one in texts] == [
+                *("?", "Int32(?)", "  ?", "?{div=8}", "Boolean(?)")
+            ]
+            for asked in (lambda: str(n) == "2", lambda: len(str(n)), lambda: {str(n): 1}):
+                with pytest.raises(DSLTypeError, match="a text that shows a value of run time is"):
+                    asked()
+            with pytest.raises(DSLTypeError, match="'bit_length' of a number is not known"):
+                n.bit_length()
+            with pytest.raises(DSLTypeError, match="'hex' of a number is not known"):
+                hasattr(x, "hex")
+            assert not hasattr(n, "shape") and not hasattr(Int32(1), "hex")
             assert is_dynamic(n) and n.is_dynamic and is_dynamic(Int32(5))
             assert not is_dynamic(as_numeric(5))
             with pytest.raises(DSLError, match="is looked up in a dict or a set"):

@@ -144,6 +144,9 @@ class PythonRuntime:
     def each(self, items: Any, item: Any, eager: bool) -> Any:
         return [item(x) for x in items] if eager else (item(x) for x in items)
 
+    def text(self, *parts: str) -> str:
+        return "".join(parts)
+
     def getitem(self, container: Any, index: Any) -> Any:
         return container[index]
 

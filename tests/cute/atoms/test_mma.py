@@ -564,8 +564,8 @@ def test_byte_matrices_that_there_are_not():
     for message, wrong in (
         ("1 or 2 matrices, not 4", lambda: warp.LdMatrix16x16x8bOp(num_matrices=4)),
         ("hint: LdMatrix8x16x8bOp loads", lambda: warp.LdMatrix16x16x8bOp(False)),
-        ("elements of 4 bits share bytes", lambda: warp.LdMatrix16x16x8bOp(unpack_bits=4)),
-        ("elements of 6 bits share bytes", lambda: warp.LdMatrix8x16x8bOp(unpack_bits=6)),
+        ("of 4 or 6 bits, not of 5", lambda: warp.LdMatrix16x16x8bOp(unpack_bits=5)),
+        ("does not transpose", lambda: warp.LdMatrix8x16x8bOp(transpose=True, unpack_bits=6)),
         (
             "turns matrices of 8-bit elements, not of 16",
             lambda: cute.make_copy_atom(warp.LdMatrix16x16x8bOp(), cute.Float16),

@@ -111,6 +111,19 @@ def test_spills_warn_at_the_kernel():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cute.compile(hungry, x, x, options=GPU)
+        with pytest.raises(SpillWarning):  # by Python's filters, and no defect of ours
+            cute.compile(hungry, x, x, options=options)
+
+
+@needs_ptxas
+@pytest.mark.skipif(ptxas.find_nvdisasm() is None, reason="no nvdisasm")
+def test_spills_warn_at_the_line_that_line_tables_tell():
+    x = np.zeros(128 * 64, np.float32)
+    options = f"{GPU} --ptxas-options=--maxrregcount=24 --lineinfo"
+    with pytest.warns(SpillWarning) as caught:
+        cute.compile(hungry, x, x, options=options)
+    first = hungry_kernel.fn.__code__.co_firstlineno
+    assert first + 2 < caught[0].lineno <= first + 8
 
 
 SASS = """
@@ -138,4 +151,4 @@ def test_two_optimisation_levels_are_compared(a):
         .total()
         for level in (0, 3)
     ]
-    assert counts[0] > 0 and counts[1] > 0
+    assert counts[0] > counts[1] > 0

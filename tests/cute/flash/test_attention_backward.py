@@ -11,6 +11,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute.ops import attention, attention_backward
+from basedsl_cute.ops.hopper import attention_backward as hopper
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -21,11 +22,11 @@ def normal(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float16)
 
 
-def check(q, k, v, wanted, seed=9, **options):
+def check(q, k, v, wanted, seed=9, config=None, **options):
     """The gradients of a random gradient of the result, compared with those of the formulas."""
     out, lse = attention(q, k, v, return_lse=True, **options)
     grad = normal(*out.shape, seed=seed)
-    found = attention_backward(grad, q, k, v, out, lse, **options)
+    found = attention_backward(grad, q, k, v, out, lse, config=config, **options)
     for name, one, other in zip("qkv", found, gradients(grad, q, k, v, **wanted), strict=True):
         assert one.shape == other.shape and one.dtype == q.dtype
         np.testing.assert_allclose(np.float64(one), other, atol=1.5e-2, err_msg=name)
@@ -47,6 +48,45 @@ def qkv():
 )
 def test_options(qkv, options, wanted):
     check(*qkv, wanted, **options)
+
+
+def test_the_kernel_for_hopper():
+    q, k, v = normal(1, 70, 2, 64), normal(1, 130, 1, 64, seed=1), normal(1, 130, 1, 64, seed=2)
+    check(q, k, v, {"right": 0}, config=hopper.Config(), causal=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({}, {}),
+        ({"window": (20, 3)}, {"left": 20, "right": 3}),
+        ({"mask": lambda b, h, q, k: k <= q + h}, {"mask": lambda b, h, q, k: k <= q + h}),
+    ],
+    ids=["plain", "window", "mask"],
+)
+def test_the_kernel_for_hopper_with_masks(qkv, options, wanted):
+    check(*qkv, wanted, config=hopper.Config(), **options)
+
+
+@pytest.mark.slow
+def test_the_kernel_for_hopper_where_queries_see_nothing():
+    q, k, v = normal(1, 70, 1, 128), normal(1, 40, 1, 128, seed=1), normal(1, 40, 1, 64, seed=2)
+    check(q, k, v, {"right": 0}, config=hopper.Config(), causal=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"softcap": 2.0}, "take no changed scores"),
+        ({"config": hopper.Config((128, 128))}, r"have no tile \(128, 128\)"),
+    ],
+)
+def test_what_the_kernel_for_hopper_refuses(options, said):
+    q = normal(1, 16, 1, 64)
+    lse = np.zeros((1, 1, 16), np.float32)
+    with pytest.raises(DSLTypeError, match=said):
+        attention_backward(q, q, q, q, q, lse, **{"config": hopper.Config(), **options})
 
 
 def test_softcap():
@@ -140,8 +180,8 @@ def test_packed_sequences():
 def test_runs_are_equal_to_the_bit(qkv):
     out, lse = attention(*qkv, return_lse=True)
     grad = normal(*out.shape)
-    first, second = (attention_backward(grad, *qkv, out, lse) for _ in range(2))
-    for one, other in zip(first, second, strict=True):
+    found = [attention_backward(grad, *qkv, out, lse, deterministic=True) for _ in range(2)]
+    for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
 
 

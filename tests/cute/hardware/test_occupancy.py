@@ -58,13 +58,13 @@ def kernel(x: cute.Tensor, values: cute.Constexpr, words: cute.Constexpr):
     """Hold `values` numbers at a time, and `words` words of shared memory."""
     smem = cute.make_tensor(cute.arch.alloc_smem(cute.Int32, words), words)
     i = cute.arch.thread_idx()[0]
-    smem[0] = i
+    smem[i % words] = i
     held = [x[i + n] for n in range(values)]
     cute.arch.sync_threads()
     total = held[0]
     for n in cute.range_constexpr(1, values):
         total = total * held[n] + held[n - 1]
-    x[i] = total + smem[0]
+    x[i] = total + smem[(i + 1) % words]
 
 
 @cute.jit

@@ -31,6 +31,12 @@ def test_what_is_given_back_can_be_taken(hopper, threads, less, more):
     assert c.all()
 
 
+def test_the_registers_at_entry_are_known_to_ptxas():
+    gpu = "--gpu-arch sm_90a"
+    compiled = cute.compile(run, np.zeros(128, np.float32), 40, 232, 256, options=gpu)
+    assert ".minnctapersm 1" in compiled.__ptx__
+
+
 @pytest.mark.parametrize("threads, less, more", [(384, 48, 232), (512, 40, 160), (512, 40, 232)])
 def test_more_than_there_are(sim, threads, less, more):
     with pytest.raises(DeadlockError) as caught:

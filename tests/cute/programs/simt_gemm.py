@@ -11,10 +11,11 @@ from basedsl_cute.runtime import from_dlpack
 
 
 class SimtGemm:
-    def __init__(self, cta_tiler=(32, 32, 8), num_stages=3, num_threads=64):
+    def __init__(self, cta_tiler=(32, 32, 8), num_stages=3, num_threads=64, vector=2):
         self._cta_tiler = cta_tiler
         self._num_stages = num_stages
         self._num_threads = num_threads
+        self._vector = vector
         assert num_threads % 16 == 0
         self._bM, self._bN, self._bK = self._cta_tiler
         self.cta_sync_barrier = cutlass.pipeline.NamedBarrier(barrier_id=1, num_threads=num_threads)
@@ -68,8 +69,12 @@ class SimtGemm:
         if cutlass.const_expr(self.c_major_mode == utils.LayoutEnum.COL_MAJOR):
             atoms_layout = cute.make_layout((8, self._num_threads // 8, 1), stride=(1, 8, 0))
         op = cute.nvgpu.MmaUniversalOp(cutlass.Float32)
-        permutation_tiler_M = cute.make_layout((atoms_layout.shape[0], 2), stride=(2, 1))
-        permutation_tiler_N = cute.make_layout((atoms_layout.shape[1], 2), stride=(2, 1))
+        permutation_tiler_M = cute.make_layout(
+            (atoms_layout.shape[0], self._vector), stride=(self._vector, 1)
+        )
+        permutation_tiler_N = cute.make_layout(
+            (atoms_layout.shape[1], self._vector), stride=(self._vector, 1)
+        )
         tiled_mma = cute.make_tiled_mma(
             op, atoms_layout, permutation_mnk=(permutation_tiler_M, permutation_tiler_N, None)
         )

@@ -132,6 +132,8 @@ def test_division_by_zero_names_the_thread(kernel):
     %three = arith.constant 3 : i32
     %d = arith.subi %tid, %three : i32
     %q = arith.floordivsi %tid, %d : i32
+    %some = arith.cmpi eq, %q, %three : i32
+    scf.if %some { gpu.printf "three" }
     """
     k = kernel("", body)
     for width in k.sim.widths:
@@ -174,6 +176,8 @@ def test_inlined_functions_name_their_callers(ir):
     gpu.module @m { gpu.func @k(%x: i32) kernel {
       %z = arith.constant 0 : i32
       %q = arith.divsi %x, %z : i32 loc(callsite("helper.py":3:5 at "kernel.py":9:1))
+      %b = arith.cmpi eq, %q, %z : i32
+      scf.if %b {}
       gpu.return
     } }
     """

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl import Boolean, DSLTypeError, Int32, as_numeric, user_span
+from basedsl import Boolean, DSLTypeError, Int32, as_numeric, current_trace, user_span
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
-from basedsl_cute.tensors.kernel_scope import in_kernel
+from basedsl_cute.tensors.kernel_scope import in_kernel, kernel_operation
 
 
 @takes_location
@@ -115,7 +115,12 @@ def _setmaxregister(count: int, action: str) -> None:
     if type(count) is not int or not 24 <= count <= 256 or count % 8:
         raise DSLTypeError(f"a register count is a multiple of 8 from 24 to 256, not {count}")
     attributes = {"regCount": f"{count} : i32", "action": f"#nvvm<action {action}>"}
-    emit_op(f"setmaxregister_{action}()", "nvvm.setmaxregister", attributes=attributes)
+    what = f"setmaxregister_{action}()"
+    emit_op(what, "nvvm.setmaxregister", attributes=attributes)
+    # ptxas ignores the instruction where a bound on blocks does not tell it the registers at entry.
+    kernel = kernel_operation(what)
+    if "nvvm.minctasm" not in kernel.attributes:
+        kernel.attributes["nvvm.minctasm"] = current_trace(what).ir.Attribute.parse("1 : i32")
 
 
 @takes_location

@@ -437,8 +437,8 @@ def multiply_each(op: MmaOp, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None
     if op.by_columns and ms > 1:
         _multiply_columns(op, d, a, b, c, ns, ka)
         return
-    rows, columns = _parts(a, ms, ka), _parts(b, ns, ka)
-    results, added = _parts(d, ms, ns), _parts(c, ms, ns)
+    rows, columns = parts(a, ms, ka), parts(b, ns, ka)
+    results, added = parts(d, ms, ns), parts(c, ms, ns)
     for k in range(ka):
         for m in range(ms):
             for n in range(ns):
@@ -453,8 +453,8 @@ def _multiply_columns(
     """Emit the products of all rows of A with one element of B at a time, down and up again: each
     instruction then shares a source with the one before it, which is not read twice.
     """
-    columns, elements = _parts(a, 1, ks), _parts(b, ns, ks)
-    results, added = _parts(d, 1, ns), _parts(c, 1, ns)
+    columns, elements = parts(a, 1, ks), parts(b, ns, ks)
+    results, added = parts(d, 1, ns), parts(c, 1, ns)
     for k in range(ks):
         for n in range(ns):
             first = added[n] if k == 0 else results[n]
@@ -515,7 +515,7 @@ def extents(x: Any) -> tuple[int, int]:
     return (*sizes, 1, 1)[0], (*sizes, 1, 1)[1]
 
 
-def _parts(x: Tensor, first: int, second: int) -> list[Tensor]:
+def parts(x: Tensor, first: int, second: int) -> list[Tensor]:
     """The parts of a fragment for each instruction, the first mode after the values fastest."""
     count = first * second
     values = int(algebra.size(x.shape)) // count

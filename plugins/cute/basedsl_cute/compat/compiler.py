@@ -1,16 +1,18 @@
-"""The names that programs import from `base_dsl.compiler`: compile options, and the hook around a
-compilation.
+"""The names that programs import from `base_dsl.compiler`: compile options, the hook around a
+compilation, and the errors of one.
 """
 
 from basedsl import (
     BooleanBasedFileDumpOption,
     BooleanCompileOption,
     CompileOption,
+    DSLError,
     KeepIR,
     OptLevel,
     PostCompileHookContext,
     StringCompileOption,
 )
+from basedsl_cute.device.driver import CudaDriverDependencyError
 from basedsl_cute.dsl.compile import (
     EnableAssertions,
     EnableTVMFFI,
@@ -23,10 +25,14 @@ from basedsl_cute.dsl.compile import (
     PtxasOptions,
 )
 
+CompilationError = DSLError
+
 __all__ = [
     "BooleanBasedFileDumpOption",
     "BooleanCompileOption",
+    "CompilationError",
     "CompileOption",
+    "CudaDriverDependencyError",
     "EnableAssertions",
     "EnableTVMFFI",
     "GPUArch",

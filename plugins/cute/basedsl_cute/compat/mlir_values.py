@@ -34,6 +34,11 @@ def _with(leaf: Any, value: Any) -> Any:
     return type(leaf).from_value(value) if isinstance(leaf, Numeric) else leaf.with_ir_value(value)
 
 
+def is_dynamic_expression(value: Any) -> bool:
+    """Return whether the tree `value` has a value that is known at run time only."""
+    return any(_is_dynamic(leaf) for leaf in flatten(value)[1])
+
+
 def get_mlir_types(value: Any) -> list[Any]:
     """Return the MLIR types of a Python object: those of its SSA values, what its method
     `__get_mlir_types__` says, or those that it becomes as an argument.

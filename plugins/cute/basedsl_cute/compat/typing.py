@@ -45,7 +45,7 @@ from basedsl_cute.algebra import ComposedLayout, Layout, ScaledBasis, Swizzle
 from basedsl_cute.arrays.placeholders import SymInt
 from basedsl_cute.compat.base_dsl import JitArgument
 from basedsl_cute.compat.mlir_types import T
-from basedsl_cute.compat.mlir_values import get_c_pointers, get_mlir_types
+from basedsl_cute.compat.mlir_values import get_c_pointers, get_mlir_types, is_dynamic_expression
 from basedsl_cute.hardware.address_space import AddressSpace
 from basedsl_cute.tensors.pointer import Pointer
 from basedsl_cute.tensors.tensor import Tensor
@@ -111,4 +111,5 @@ __all__ = [
     "Vector",
     "get_c_pointers",
     "get_mlir_types",
+    "is_dynamic_expression",
 ]

@@ -46,6 +46,10 @@ class DSLCudaRuntimeError(DSLRuntimeError):
         self.error_name = error_name
 
 
+class CudaDriverDependencyError(DSLRuntimeError):
+    """There is no GPU driver on this machine, and a call needs one."""
+
+
 # Calls -------------------------------------------------------------------------------------------
 
 
@@ -77,11 +81,11 @@ def is_available() -> bool:
 def require(target: str = "a GPU target") -> Any:
     """The module `cuda.bindings.driver`, after cuInit.
 
-    Raises DSLRuntimeError without a working driver; `target` names what needs it.
+    Raises CudaDriverDependencyError without a driver; `target` names what needs it.
     """
     result = _initialised()
     if result is None:
-        raise DSLRuntimeError(
+        raise CudaDriverDependencyError(
             f"{target} needs a GPU driver, and {_LIBRARY.partition('.')[0]} was not found",
             hint="install NVIDIA's driver, or set CUTE_DSL_ARCH=sim to run on the simulator",
         )

@@ -66,6 +66,20 @@ COPY_ATOMS = {
             )
             for n in (1, 2)
         ),
+        # The same sections: 16 elements of 4 or 6 bits at the beginning of a row, to bytes, and a
+        # transposing store of 16x8 bytes.
+        *(
+            CopyAtomRow(f"{stem}_x{n}", ("smem",), ("rmem",), (128,), (), COPIES[stem])
+            for bits in (4, 6)
+            for stem, numbers in ((f"ldmatrix_b{bits}", (1, 2, 4)), (f"ldmatrix_b{bits}t", (1, 2)))
+            for n in numbers
+        ),
+        *(
+            CopyAtomRow(
+                f"stmatrix_b8_x{n}", ("rmem",), ("smem",), (128,), (), COPIES["stmatrix_b8"]
+            )
+            for n in (1, 2, 4)
+        ),
     )
 }
 

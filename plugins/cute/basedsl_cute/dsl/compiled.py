@@ -59,6 +59,11 @@ class CuteCompiled(Compiled):
         return self.stages[before[-1]].module()
 
     @property
+    def _module(self) -> Any:
+        """`ir_module`, in the spelling of programs for CuTe."""
+        return self.ir_module
+
+    @property
     def __ptx__(self) -> str | None:
         """The PTX of the kernels."""
         return self.stages.text("ptx") if "ptx" in self.stages else None

@@ -100,6 +100,7 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
     )
     check_races: str = _check("accesses to memory that nothing orders")
     check_uninitialized: str = _check("values that nobody has written")
+    check_division: str = _check("quotients by zero that are used")
     check_coordinates: str = _check("coordinates of tensors beyond their extents")
 
     max_spins: int = option(
@@ -126,7 +127,7 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
     )
 
     def __post_init__(self) -> None:
-        for name in ("check_races", "check_uninitialized", "check_coordinates"):
+        for name in ("check_races", "check_uninitialized", "check_division", "check_coordinates"):
             level = getattr(self, name)
             object.__setattr__(self, name, _LEVELS.get(level, level))
         object.__setattr__(self, "keep", tuple(_STAGES.get(name, name) for name in self.keep))

@@ -21,12 +21,14 @@ from basedsl_cute.lowering.host.launch import lower_launch
 from basedsl_cute.lowering.kernel.rules import LowerCute
 from basedsl_cute.lowering.loops.loop_pipeline import pipeline_loops
 
+_MACHINE_CODE = frozenset(("all", "cubin", "resources", "sass"))
+
 
 @dataclass(frozen=True)
 class KernelOptions:
     """The options of compiling kernels for a GPU. `ptxas` are further arguments of ptxas,
     `libraries` files that kernels are linked with; `sass` are arguments of nvdisasm, None if
-    machine code is not shown as text.
+    machine code is not shown as text. A dry run wants `machine_code` only to keep it.
     """
 
     assertions: bool = False
@@ -35,6 +37,7 @@ class KernelOptions:
     ptxas: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
     sass: str | None = None
+    machine_code: bool = True
 
     @classmethod
     def of(cls, settings: CuteOptions) -> KernelOptions:
@@ -43,10 +46,20 @@ class KernelOptions:
             assertions=settings.enable_assertions,
             line_info=settings.lineinfo,
             opt_level=settings.opt_level,
-            ptxas=tuple(shlex.split(settings.ptxas_options)),
+            ptxas=_ptxas_arguments(settings),
             libraries=settings.link_libraries,
             sass=settings.nvdisasm_options if "sass" in settings.keep else None,
+            machine_code=not settings.dryrun or not _MACHINE_CODE.isdisjoint(settings.keep),
         )
+
+
+def _ptxas_arguments(settings: CuteOptions) -> tuple[str, ...]:
+    """The user's arguments of ptxas, and the level of optimisation unless they say one; ptxas has 3
+    by itself.
+    """
+    given = tuple(shlex.split(settings.ptxas_options))
+    says = any(word.startswith(("-O", "--opt-level")) for word in given)
+    return given if says or settings.opt_level == 3 else (f"-O{settings.opt_level}", *given)
 
 
 def gpu_pipeline(target: Target, options: KernelOptions = KernelOptions()) -> Pipeline:
@@ -66,7 +79,7 @@ def gpu_pipeline(target: Target, options: KernelOptions = KernelOptions()) -> Pi
     check_libraries(options.libraries)
     linked, bitcode = linked_of(options.libraries), bitcode_of(options.libraries)
     assemble = Assemble(target, options.line_info, options.ptxas, linked)
-    has_ptxas = ptxas.find_ptxas() is not None
+    has_ptxas = options.machine_code and ptxas.find_ptxas() is not None
     emit = EmitPTX(target, options.opt_level, assemble if has_ptxas else None, bitcode)
     return Pipeline(
         "cute-to-nvvm",

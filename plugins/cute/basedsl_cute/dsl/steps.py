@@ -66,7 +66,7 @@ def launch_records(op: Any, context: PipelineContext) -> bytes:
 
 def resource_report(op: Any, context: PipelineContext) -> str:
     """Report the resources of each kernel as JSON: what ptxas counts, and what launches add. Warn
-    of spilled registers, at the kernel's Python line.
+    of spilled registers, at the Python line that line tables tell, else at the kernel's.
     """
     build = kernel_build(context)
     made, table = build.assembly, build.launches
@@ -77,7 +77,7 @@ def resource_report(op: Any, context: PipelineContext) -> str:
         entry = entries.get(name)
         report[name] = {**asdict(found), **({} if entry is None else _launched(entry))}
         if found.spills:
-            _warn_of_spills(name, found, entry, context.options)
+            _warn_of_spills(name, made, entry, context.options)
     for text in made.warnings:
         if not text.startswith(_RESTATED):
             warn(context.options, f"ptxas: {text}", span=_only_kernel(table))
@@ -102,9 +102,15 @@ def _only_kernel(table: LaunchTable) -> Span | None:
 
 
 def _warn_of_spills(
-    name: str, found: ptxas.KernelResources, entry: KernelEntry | None, settings: Any
+    name: str, made: ptxas.Assembly, entry: KernelEntry | None, settings: Any
 ) -> None:
+    found = made.kernels[name]
     span = Span(entry.file, entry.line) if entry is not None and entry.file else None
+    if settings.lineinfo and entry is not None:
+        from basedsl_cute.lowering.ptx.sass import spill_line
+
+        line = spill_line(made.cubin, name, entry.file)
+        span = span if line is None else Span(*line)
     warn(
         settings,
         f"the kernel {name!r} spills registers: a thread stores {found.spill_stores} bytes and "

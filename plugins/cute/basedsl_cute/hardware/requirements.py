@@ -116,6 +116,7 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
         ),
         LAUNCH_CONTROL,
     ),
+    "nvvm.mma.block_scale": (Requirement("mma.sync with scale factors", ("sm_120f",)),),
     "nvvm.tcgen05.mma": (
         TCGEN05_INTEGERS,
         TCGEN05,
@@ -132,7 +133,15 @@ COPIES = {
     "cp_async": _since("cp.async", _AMPERE),
     "ldmatrix": _since("ldmatrix", "sm_75"),
     "ldmatrix_b8": Requirement("ldmatrix.b8", ("sm_100f", "sm_120f")),
+    **{
+        f"ldmatrix_b{bits}{turned}": Requirement(
+            f"ldmatrix.b8x16.b{bits}x16", ("sm_100f", "sm_120f")
+        )
+        for bits in (4, 6)
+        for turned in ("", "t")
+    },
     "stmatrix": _since("stmatrix", _HOPPER),
+    "stmatrix_b8": Requirement("stmatrix.b8", ("sm_100f", "sm_120f")),
 }
 
 # mma.sync by the type of A and its shape (PTX ISA 9.7.14.5).

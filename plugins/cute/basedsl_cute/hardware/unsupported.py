@@ -1,7 +1,7 @@
 """Names of CuTe's own DSL that this package does not offer: using one is an error that says why.
 
-`TABLE` and `GEFORCE` have the names, module by module, that belong to Blackwell GPUs; of the
-modules in `MODULES` nothing is offered. `INSTEAD` has names that are internal
+`TABLE` has the names, module by module, that belong to Blackwell GPUs; of the modules in `MODULES`
+nothing is offered. `INSTEAD` has names that are internal
 to CuTe's own DSL, with what programs write here. Programs may import all of these: they get a
 stand-in, and only using that is an error.
 """
@@ -18,7 +18,6 @@ from basedsl import DSLAttributeError, DSLError, closest_name, is_internal_frame
 from basedsl_cute.hardware.other_names import fold, instead_of
 
 _DATACENTER = "data-center Blackwell GPUs (sm_100)"
-_GEFORCE = "GeForce Blackwell GPUs (sm_120)"
 
 MODULES = (
     "utils.distributed",
@@ -26,16 +25,11 @@ MODULES = (
 )
 
 TABLE = {
-    "nvgpu.warp": "StMatrix16x8x8bOp",
     "nvgpu.tcgen05": """SM103MmaMXF4Op SM103MmaMXF4NVF4Op
         make_umma_smem_desc""",
-    "utils.blackwell_helpers": """get_permutation_mnk
-        get_layoutSFA_TV get_layoutSFB_TV partition_fragment_SFA partition_fragment_SFB
-        get_smem_layout_atom_ab check_gemm_tma_alignment sm120_get_smem_store_op""",
-    "utils.blockscaled_layout": "sm120_make_smem_layout_sfa sm120_make_smem_layout_sfb",
+    "utils.blackwell_helpers": "check_gemm_tma_alignment",
     "pipeline": "ClcState",
 }
-GEFORCE = {"nvgpu.warp": "MmaMXF4Op MmaMXF4NVF4Op MmaMXF8Op MmaMXF8F6F4Op Field"}
 
 _DEBUGGING = "print(x) while compiling shows what a value is, cute.printf(x) its value in a run"
 INSTEAD = {
@@ -58,10 +52,7 @@ _LAYER = "nvgpu.cpasync.make_tiled_tma_atom, cute.copy, cute.gemm and cute.pipel
 _LAYERED = {f"{module}.{name}" for module, names in LAYERS.items() for name in names.split()}
 
 _NEEDED = {
-    f"{module}.{name}": gpus
-    for table, gpus in ((TABLE, _DATACENTER), (GEFORCE, _GEFORCE))
-    for module, names in table.items()
-    for name in names.split()
+    f"{module}.{name}": _DATACENTER for module, names in TABLE.items() for name in names.split()
 }
 _ROOT = "basedsl_cute"
 _NOTHING: Mapping[str, str] = {}

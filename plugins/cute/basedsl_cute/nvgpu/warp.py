@@ -33,13 +33,23 @@ from basedsl_cute.dialect import define
 from basedsl_cute.dialect.ops import Copy, Gemm
 from basedsl_cute.hardware.requirements import MMA_SYNC
 from basedsl_cute.hardware.unsupported import unsupported_names
+from basedsl_cute.nvgpu import warp_block_scaled as mma
 from basedsl_cute.nvgpu.common import _no_fields
+from basedsl_cute.nvgpu.warp_block_scaled import (
+    Field,
+    MmaMXF4NVF4Op,
+    MmaMXF4Op,
+    MmaMXF8F6F4Op,
+    MmaMXF8Op,
+    WarpBlockScaledMma,
+)
 from basedsl_cute.tensors.pointer import storage_bits
 
 if not TYPE_CHECKING:  # a type checker reports names that do not exist
     __getattr__ = unsupported_names(__name__)
 
 __all__ = [
+    "Field",
     "LdMatrix8x8x16bOp",
     "LdMatrix8x16x8bOp",
     "LdMatrix16x16x8bOp",
@@ -47,8 +57,15 @@ __all__ = [
     "MmaF64Op",
     "MmaFP8Op",
     "MmaI8Op",
+    "MmaMXF4NVF4Op",
+    "MmaMXF4Op",
+    "MmaMXF8F6F4Op",
+    "MmaMXF8Op",
     "MmaTF32Op",
     "StMatrix8x8x16bOp",
+    "StMatrix16x8x8bOp",
+    "WarpBlockScaledMma",
+    "mma",
 ]
 
 # How `dialect.atoms` names element types.
@@ -304,7 +321,9 @@ class LdMatrix8x8x16bOp(_MatrixCopy):
 class LdMatrix16x16x8bOp(_MatrixCopy):
     """The load of 1 or 2 matrices of 16x16 8-bit elements, transposed (PTX `ldmatrix`, sm_100a).
 
-    Each of 16 lanes gives the address of a row of 16 bytes for each matrix.
+    Each of 16 lanes gives the address of a row of 16 bytes for each matrix. With `unpack_bits` 4 or
+    6 the row begins with 16 packed elements of so many bits, which arrive in the low bits of a byte
+    each.
     """
 
     transpose: bool = True
@@ -339,7 +358,8 @@ class LdMatrix16x16x8bOp(_MatrixCopy):
         """Emit one ldmatrix; DSLTypeError for other memories."""
         _no_fields(self, fields)
         _check_spaces("ldmatrix", src, dst, "smem", "rmem")
-        name = f"ldmatrix_b8_x{self.num_matrices}"
+        stem = f"ldmatrix_b{self.unpack_bits or 8}" + ("t" if self.unpack_bits else "")
+        name = f"{stem}_x{self.num_matrices}"
         self._emit(name, src, dst, pred, (128, 64 * self.num_matrices))
 
 
@@ -347,7 +367,9 @@ class LdMatrix16x16x8bOp(_MatrixCopy):
 class LdMatrix8x16x8bOp(LdMatrix8x8x16bOp):
     """The load of 1, 2 or 4 matrices of 8 rows of 16 8-bit elements (PTX `ldmatrix`, sm_75).
 
-    It is LdMatrix8x8x16bOp for 8-bit elements.
+    It is LdMatrix8x8x16bOp for 8-bit elements. With `unpack_bits` 4 or 6 (sm_100a, sm_120a) a row
+    of 16 bytes begins with 16 packed elements of so many bits, which arrive in the low bits of a
+    byte each.
     """
 
     unpack_bits: int | None = None
@@ -365,6 +387,11 @@ class LdMatrix8x16x8bOp(LdMatrix8x8x16bOp):
             )
         super().check_width(width)
 
+    def _name(self, stem: str) -> str:
+        if self.unpack_bits is None:
+            return super()._name(stem)
+        return f"ldmatrix_b{self.unpack_bits}_x{self.num_matrices}"
+
 
 def _check_transpose(op: Any) -> None:
     if not isinstance(op.transpose, bool):
@@ -377,10 +404,14 @@ def _check_transpose(op: Any) -> None:
 
 
 def _check_unpack(op: Any) -> None:
-    if op.unpack_bits is not None:
+    if op.unpack_bits not in (None, 4, 6):
         raise DSLTypeError(
-            f"{type(op).__name__} has no unpack_bits={op.unpack_bits}: elements in shared memory "
-            "do not share bytes"
+            f"{type(op).__name__} unpacks elements of 4 or 6 bits, not of {op.unpack_bits}"
+        )
+    if op.unpack_bits is not None and isinstance(op, LdMatrix8x16x8bOp) and op.transpose:
+        raise DSLTypeError(
+            f"{type(op).__name__} does not transpose what it unpacks",
+            hint="LdMatrix16x16x8bOp(unpack_bits=4) does",
         )
 
 
@@ -389,6 +420,44 @@ def _check_spaces(name: str, src: Any, dst: Any, source: str, target: str) -> No
         raise DSLTypeError(
             f"{name} copies {source} to {target}, not {src.memspace} to {dst.memspace}"
         )
+
+
+@dataclass(frozen=True)
+class StMatrix16x8x8bOp(_MatrixCopy):
+    """The store of 1, 2 or 4 matrices of 16x8 8-bit elements to shared memory, transposed (PTX
+    `stmatrix`, sm_100a).
+
+    Each of 8 lanes gives the address of a row of 16 bytes for each matrix: a column of the
+    registers' matrix.
+    """
+
+    transpose: bool = True
+    num_matrices: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.transpose:
+            raise DSLTypeError("StMatrix16x8x8bOp always transposes")
+
+    def check_width(self, width: int) -> None:
+        """DSLTypeError unless elements have 8 bits."""
+        if width != 8:
+            raise DSLTypeError(
+                f"StMatrix16x8x8bOp turns matrices of 8-bit elements, not of {width} bits",
+                hint="StMatrix8x8x16bOp(transpose=True) turns 16-bit elements",
+            )
+
+    def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        """Return the layouts of a warp; DSLTypeError for elements of an unfit width."""
+        self.check_width(width)
+        return algebra.byte_matrix_copy(self.num_matrices, store=True).in_elements(8)
+
+    def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        """Emit one stmatrix; DSLTypeError for other memories."""
+        _no_fields(self, fields)
+        _check_spaces("stmatrix", src, dst, "rmem", "smem")
+        name = f"stmatrix_b8_x{self.num_matrices}"
+        self._emit(name, src, dst, pred, (32 * self.num_matrices, 128))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,9 @@ from basedsl_cute.sim.errors import (
 from basedsl_cute.sim.explore import Failure, explore
 from basedsl_cute.sim.kernel import SimKernel, translate
 from basedsl_cute.sim.machine.memory import Memory, Segment, reachable
+from basedsl_cute.sim.machine.ranks import World, ranks
 from basedsl_cute.sim.options import SimOptions
+from basedsl_cute.sim.profiling import profile
 
 __all__ = [
     "ArithmeticTrapError",
@@ -44,7 +46,10 @@ __all__ = [
     "SimulationWarning",
     "UninitializedReadError",
     "WarpError",
+    "World",
     "explore",
+    "profile",
+    "ranks",
     "reachable",
     "translate",
 ]

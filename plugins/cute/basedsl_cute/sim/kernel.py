@@ -12,16 +12,22 @@ from typing import TYPE_CHECKING, Any
 from basedsl_cute.sim.errors import LaunchError, RaceError
 from basedsl_cute.sim.explore import seeded
 from basedsl_cute.sim.launch import check_configuration, run_launch, triple
+from basedsl_cute.sim.machine.guards import Written
 from basedsl_cute.sim.machine.memory import Memory
 from basedsl_cute.sim.machine.race_checker import RaceChecker
+from basedsl_cute.sim.machine.ranks import current_rank
 from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.state import SimLaunch
+from basedsl_cute.sim.observe import Observer, watching
 from basedsl_cute.sim.options import LockstepWidth, SimOptions
 from basedsl_cute.sim.translate.parameter import KernelParameter
 from basedsl_cute.sim.translate.specialization import Specialization
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.translate.records import KernelRecord  # a kept kernel runs without
+
+
+_PLACEMENTS = 4  # of shared variables, that seeds choose from
 
 
 class SimKernel:
@@ -37,7 +43,7 @@ class SimKernel:
         from basedsl_cute.sim.translate.translation import kernel_parameters, widest_lockstep
 
         self.name = record.name
-        self._memory_map = assign_addresses(record)
+        self._memory_map = assign_addresses(record, 1)
         self._record: Callable[[], KernelRecord] = lambda: record
         self._specializations: dict[str, Specialization] = {}
         self.width: LockstepWidth = widest_lockstep(record, rules_of(record))
@@ -104,6 +110,10 @@ class SimKernel:
         then the memory holds what was written so far.
         """
         options = seeded(options or SimOptions())
+        member = current_rank()
+        if member is not None:
+            options = member.begin_launch(options)
+            memory = member.with_symmetric(memory)
         grid, block = triple(grid, "grid"), triple(block, "block")
         if dynamic_smem < 0:
             raise LaunchError(
@@ -112,9 +122,10 @@ class SimKernel:
         cluster = triple(cluster, "cluster")
         check_configuration(grid, block, cluster, self._memory_map.shared_size(dynamic_smem))
         values = self._values(args)
-        apart = cluster != (1, 1, 1) or cooperative
-        width = "warp" if apart else self._choose_width(options)
-        specialization = self._specialization(width)
+        apart = cluster != (1, 1, 1) or cooperative or member is not None
+        observer = watching()
+        width = "warp" if apart else self._choose_width(options, observer)
+        specialization = self._specialization(width, observer, options.schedule_seed)
         pointers = {
             i: int(values[i])
             for i, parameter in enumerate(self._parameters)
@@ -131,16 +142,30 @@ class SimKernel:
             cluster,
             cooperative,
         )
+        launch.member = member
         facts = specialization.race_facts
         if options.level("races") != "off":
             written = None
             if facts.written is not None:
                 written = [s for i in facts.written for s in launch.aliases.get(i, ())]
                 written += [s for s in launch.memory if s.name in self._memory_map.writable]
-            launch.races = RaceChecker(launch.threads, written, facts.syncs)
+            shared = number = None
+            if member is not None:
+                shared = member.world.order
+                number = shared.begin(member.rank, grid, block)
+            launch.races = RaceChecker(launch.threads, written, facts.syncs, shared, number)
             launch.races.join_ranges(launch.memory)
             launch.asynchronous = facts.asynchronous or cluster != (1, 1, 1)
+        if dependent and launch.races is not None and memory.launches:
+            launch.guards += memory.launches[-1].guards()
+        if observer is not None:
+            observer.begin(launch, self.name)
         run_launch(launch, width, specialization.call, values, specialization.waits)
+        if observer is not None:
+            observer.end(launch)
+        if member is not None:
+            member.end_launch(launch)
+        memory.launches[:] = [Written(self.name, _ranges(launch, facts.written))]
         if dependent and launch.races is not None and not launch.waited:
             late = RaceError(
                 f"{self.name} was launched with use_pdl=True and never waits",
@@ -154,7 +179,9 @@ class SimKernel:
             )
             report(launch, "races", late)
 
-    def _choose_width(self, options: SimOptions) -> LockstepWidth:
+    def _choose_width(self, options: SimOptions, observer: Observer | None = None) -> LockstepWidth:
+        if observer is not None and observer.width is not None:
+            return observer.width
         if options.schedule_seed:
             return "warp"
         if options.width == "auto":
@@ -175,17 +202,39 @@ class SimKernel:
         pairs = zip(args, expected, strict=True)
         return tuple(_argument(value, parameter, i) for i, (value, parameter) in enumerate(pairs))
 
-    def _specialization(self, width: LockstepWidth) -> Specialization:
-        """This kernel translated for `width`."""
-        found = self._specializations.get(width)
-        if found is None:
+    def _specialization(
+        self, width: LockstepWidth, observer: Observer | None = None, seed: int = 0
+    ) -> Specialization:
+        """This kernel translated for `width`, anew for each launch that is observed; `seed` decides
+        how shared memory is laid out.
+        """
+        if observer is not None:
             from basedsl_cute.sim.rules import rules_of
+            from basedsl_cute.sim.translate.placement import assign_addresses
             from basedsl_cute.sim.translate.translation import specialize
 
             record = self._record()
-            found = specialize(record, width, self._memory_map, rules_of(record))
-            self._specializations[width] = found
+            return specialize(record, width, assign_addresses(record), rules_of(record), observer)
+        placement = seed % _PLACEMENTS
+        key = f"{width} {placement}" if placement else width
+        found = self._specializations.get(key)
+        if found is None:
+            from basedsl_cute.sim.rules import rules_of
+            from basedsl_cute.sim.translate.placement import assign_addresses
+            from basedsl_cute.sim.translate.translation import specialize
+
+            memory_map, record = self._memory_map, self._record()
+            if placement:
+                memory_map = assign_addresses(record, 1 + placement)
+            found = specialize(record, width, memory_map, rules_of(record))
+            self._specializations[key] = found
         return found
+
+
+def _ranges(launch: SimLaunch, written: frozenset[int] | None) -> tuple[tuple[int, int], ...]:
+    """The addresses of the arguments that a kernel may have written, where that is known."""
+    segments = [s for i in written or () for s in launch.aliases.get(i, ())]
+    return tuple((s.base, s.end) for s in segments)
 
 
 def _argument(value: Any, parameter: KernelParameter, number: int) -> Any:

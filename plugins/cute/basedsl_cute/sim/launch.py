@@ -113,7 +113,7 @@ def kernel_line(error: BaseException) -> str | None:
 def _shared_segment(launch: SimLaunch, blocks: int) -> Segment:
     track = launch.options.level("uninitialized") != "off" and launch.shared_size > 0
     return private_segment(
-        SHARED_BASE, launch.shared_size, blocks, "shared memory", "shared", track
+        SHARED_BASE, launch.shared_span, blocks, "shared memory", "shared", track
     )
 
 
@@ -125,8 +125,8 @@ def _run_by_warp(launch: SimLaunch, call: Any, args: tuple[Any, ...], waits: boo
         Lanes(launch.block, first, min(WARP_SIZE, launch.threads - first), 1)
         for first in range(0, launch.threads, WARP_SIZE)
     ]
-    count = math.prod(launch.grid) // math.prod(launch.cluster)
-    members_of = _clusters(launch)
+    count = launch.blocks // math.prod(launch.cluster)
+    members_of: Iterator[Any] = itertools.islice(_clusters(launch), count)
     if launch.chance is not None:
         shuffled = list(members_of)
         launch.chance.shuffle(shuffled)
@@ -185,7 +185,8 @@ def _start_cluster(
         block.order = order
         groups += [Group(launch, shape, block, warp) for warp, shape in enumerate(shapes)]
     if order is not None:
-        ranks = {block.linear: block.rank for block in blocks}
+        first = launch.races.first_block
+        ranks = {first + block.linear: block.rank for block in blocks}
         for group in groups:
             _follow_order(launch, group, [group.block.linear], order, ranks)
             order.acquired[group.agent] = group.known.gathered
@@ -204,12 +205,16 @@ def _follow_order(
     group.known = ThreadOrder(
         launch.races.events,
         int(launch.races.block_threads),
-        np.asarray(numbers, np.int64),
+        np.asarray(numbers, np.int64) + launch.races.first_block,
         group.shape,
         order,
         group.agent,
         ranks or {},
+        launch.races.warps,
+        launch.races.known,
     )
+    if launch.races.shared is not None:
+        launch.races.orders.append(group.known)
 
 
 def _block(
@@ -221,7 +226,7 @@ def _block(
 ) -> Block:
     shadow = None
     if order is not None and launch.asynchronous and launch.shared_size:
-        shadow = ShadowMemory(order, rank, warps, launch.shared_size)
+        shadow = ShadowMemory(order, rank, warps, launch.shared_span)
     x, y, z = index
     linear = x + launch.grid[0] * (y + launch.grid[1] * z)
     return Block(index, linear, launch.threads, _shared_segment(launch, 1), shadow, rank)
@@ -252,7 +257,14 @@ def _run_groups(
             return [(group, call(group, *args)) for group in joined]
 
         tasks = [(group, call(group, *args)) for group in groups]
-        run_together(tasks, launch.options.max_spins, lambda: launch.stores, more, launch.chance)
+        run_together(
+            tasks,
+            launch.options.max_spins,
+            lambda: launch.stores,
+            more,
+            launch.chance,
+            launch.member,
+        )
     groups.sort(key=lambda group: (group.block.linear, group.first_warp))
     check_warpgroups_agree(groups)
     for group in groups:
@@ -269,7 +281,7 @@ def _run_groups(
 
 def _run_in_step(launch: SimLaunch, call: Any, args: tuple[Any, ...], many: bool) -> None:
     """Run blocks one at a time or, with `many`, as many at a time as the options allow."""
-    total = launch.grid[0] * launch.grid[1] * launch.grid[2]
+    total = launch.blocks
     batch = 1
     if many:
         batch = max(1, min(total, launch.options.batch_lanes // launch.threads))

@@ -472,7 +472,7 @@ def halves_of_bytes(x: Array, count: int) -> Array:
 
 def bytes_of_halves(x: Array, count: int) -> Array:
     """Join `count` i4 to half as many i8: the inverse of `halves_of_bytes`."""
-    x = x.reshape(count, -1)
+    x = x.view(np.int8).reshape(count, -1)
     return (x[0::2] & 15) | (x[1::2] << 4)
 
 

@@ -19,8 +19,8 @@ class SimOptions:
     """Options of a launch. None of them changes what a correct kernel computes.
 
     `width` is how many lanes run in lock step: "auto" takes the most that the kernel allows.
-    `check_uninitialized` reports reads of shared memory that no thread has written. `check_races`
-    reports accesses to shared memory that nothing orders (slower: one warp at a time). `max_spins`
+    `check_uninitialized` reports what nobody has written where it matters, `check_division`
+    quotients by zero where they do. `check_races` reports accesses that nothing orders. `max_spins`
     is how many times a polling loop may go round while nothing else happens, `max_steps` how many
     turns a `while` loop may take. `batch_lanes` is the most lanes that run together when a group is
     many blocks. `schedule_seed` shuffles the order of warps and blocks, which then run one warp at
@@ -30,6 +30,7 @@ class SimOptions:
     width: Literal["auto", "warp", "block", "grid"] = "auto"
     check_uninitialized: Level | bool = "error"
     check_races: Level | bool = "off"
+    check_division: Level | bool = "error"
     check_coordinates: Level | bool = "error"
     max_spins: int = 10_000
     max_steps: int = 1_000_000
@@ -37,7 +38,7 @@ class SimOptions:
     schedule_seed: int = 0
 
     def level(self, check: str) -> Level:
-        """The level of a check: "races", "uninitialized" or "coordinates"."""
+        """The level of a check: "races", "uninitialized", "division" or "coordinates"."""
         value = getattr(self, f"check_{check}")
         if isinstance(value, bool):
             return "error" if value else "off"
@@ -49,6 +50,7 @@ class SimOptions:
         return SimOptions(
             check_races=settings.check_races,
             check_uninitialized=settings.check_uninitialized,
+            check_division=settings.check_division,
             check_coordinates=settings.check_coordinates,
             max_spins=settings.max_spins,
             max_steps=settings.max_steps,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from basedsl import DSLError, Trace, current_trace
 
@@ -18,12 +19,18 @@ def in_kernel(what: str) -> Trace:
     return trace
 
 
+def kernel_operation(what: str) -> Any:
+    """Return the `gpu.func` that is being traced; DSLError, about `what`, outside of a kernel."""
+    op = in_kernel(what).ir.InsertionPoint.current.block.owner.operation
+    while op.name != "gpu.func":
+        op = op.parent.operation
+    return op
+
+
 def block_threads() -> int | None:
     """The most threads that a block of the kernel can have; None if no launch declares it."""
     ir = in_kernel("block_threads()").ir
-    op = ir.InsertionPoint.current.block.owner.operation
-    while op.name != "gpu.func":
-        op = op.parent.operation
+    op = kernel_operation("block_threads()")
     for name in ("known_block_size", "nvvm.maxntid"):
         if name in op.attributes:
             sizes = ir.DenseI32ArrayAttr(op.attributes[name])

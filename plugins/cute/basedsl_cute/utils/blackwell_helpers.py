@@ -1,5 +1,5 @@
 """`utils.blackwell_helpers` (= `utils.sm100`): layouts, tiles and instructions that kernels for
-data-center Blackwell share.
+Blackwell share.
 """
 
 from __future__ import annotations
@@ -35,6 +35,16 @@ from basedsl_cute.nvgpu.tma import CopyBulkTensorTileG2SMulticastOp, CopyBulkTen
 from basedsl_cute.nvgpu.warp import StMatrix8x8x16bOp
 from basedsl_cute.utils import blackwell_choices as choices
 from basedsl_cute.utils.layout_enum import LayoutEnum
+from basedsl_cute.utils.warp_scale_factors import (
+    get_layoutSFA_TV,
+    get_layoutSFB_TV,
+    get_permutation_mnk,
+    partition_fragment_SFA,
+    partition_fragment_SFB,
+    sm120_get_smem_store_op,
+)
+
+make_smem_layout_atom = tcgen05.make_smem_layout_atom
 
 if not TYPE_CHECKING:  # a type checker reports names that do not exist
     __getattr__ = unsupported_names(__name__)
@@ -45,14 +55,22 @@ __all__ = [
     "cluster_shape_to_tma_atom_SFB",
     "compute_epilogue_tile_shape",
     "compute_epilogue_tile_size",
+    "get_layoutSFA_TV",
+    "get_layoutSFB_TV",
+    "get_permutation_mnk",
+    "get_smem_layout_atom_ab",
     "get_smem_store_op",
     "get_tmem_load_op",
     "make_blockscaled_trivial_tiled_mma",
     "make_smem_layout",
     "make_smem_layout_a",
+    "make_smem_layout_atom",
     "make_smem_layout_b",
     "make_smem_layout_epi",
     "make_trivial_tiled_mma",
+    "partition_fragment_SFA",
+    "partition_fragment_SFB",
+    "sm120_get_smem_store_op",
 ]
 
 _LOADS = {
@@ -132,6 +150,20 @@ def make_blockscaled_trivial_tiled_mma(
             a_dtype, b_dtype, (m, n, 32), *where, sf_dtype=sf_dtype, sf_vec_size=vector
         )
     return make_tiled_mma(op)
+
+
+@takes_location
+def get_smem_layout_atom_ab(
+    major_mode: OperandMajorMode, element_type: type[Numeric], smem_shape_mn_k: tuple[int, int]
+) -> tcgen05.SmemLayoutAtomKind:
+    """Return the kind of `make_smem_layout_atom` with the widest swizzle that divides the
+    contiguous extent of an operand's tile (MN, K) in shared memory.
+
+    Raises LayoutError for a tile that is no multiple of 16 bytes.
+    """
+    is_k = major_mode is OperandMajorMode.K
+    kind = algebra.widest_smem_atom(is_k, element_type.width, smem_shape_mn_k)
+    return tcgen05.SmemLayoutAtomKind(kind)
 
 
 @takes_location

@@ -22,6 +22,8 @@ __all__ = [
     "make_smem_layout_sfb",
     "make_tmem_layout_sfa",
     "make_tmem_layout_sfb",
+    "sm120_make_smem_layout_sfa",
+    "sm120_make_smem_layout_sfb",
     "tile_atom_to_shape_SF",
 ]
 
@@ -98,3 +100,35 @@ def make_tmem_layout_sfb(
     halves = _blocks(tiled_mma) == 2 and tiled_mma.shape_mnk[0] == 128
     where = TmemAllocation.SCALES_2X2 if halves else TmemAllocation.SCALES_4X1
     return algebra.scale_fragment(smem_layout.shape, "SFB", where)
+
+
+@takes_location
+def sm120_make_smem_layout_sfa(
+    tiled_mma: TiledMma, tile_shape_mnk: tuple[int, int, int], sf_vec_size: int, num_stages: int
+) -> Any:
+    """Return the layout (M, K, stage) of the factors of A in shared memory for mma.sync, with modes
+    of a chunk of 128 rows and of an instruction inside.
+
+    Raises LayoutError for a tile whose K is no whole number of 4 factors.
+    """
+    m, _, k = tile_shape_mnk
+    return _warp_scales(m, k, sf_vec_size, tiled_mma.shape_mnk[2], num_stages)
+
+
+@takes_location
+def sm120_make_smem_layout_sfb(
+    tiled_mma: TiledMma, tile_shape_mnk: tuple[int, int, int], sf_vec_size: int, num_stages: int
+) -> Any:
+    """Return the layout (N, K, stage) of the factors of B in shared memory for mma.sync; see
+    `sm120_make_smem_layout_sfa`. N is rounded up to 128.
+    """
+    _, n, k = tile_shape_mnk
+    return _warp_scales(n, k, sf_vec_size, tiled_mma.shape_mnk[2], num_stages)
+
+
+def _warp_scales(rows: int, k: int, vector: int, mma_k: int, stages: int) -> Any:
+    (mma, _, steps, stage) = (
+        algebra.get(algebra.smem_scales(rows, k, vector, mma_k, stages), i) for i in range(4)
+    )
+    along_k = algebra.make_layout((mma[1], steps))
+    return algebra.make_layout((mma[0], along_k, stage))

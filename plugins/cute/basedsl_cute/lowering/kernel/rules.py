@@ -285,7 +285,12 @@ COPY_LOWERINGS = {
     "cp_async": _copy_async,
     "ldmatrix": warp_matrix.load_matrix,
     "ldmatrix_b8": warp_matrix.load_byte_matrix,
+    "ldmatrix_b4": warp_matrix.load_matrix,
+    "ldmatrix_b6": warp_matrix.load_matrix,
+    "ldmatrix_b4t": warp_matrix.load_byte_matrix,
+    "ldmatrix_b6t": warp_matrix.load_byte_matrix,
     "stmatrix": warp_matrix.store_matrix,
+    "stmatrix_b8": warp_matrix.store_byte_matrix,
 }
 
 

@@ -124,7 +124,7 @@ def load_byte_matrix(b: Rewriter, op: Copy) -> None:
     attributes = {
         "layout": parse("#nvvm.mma_layout<col>"),
         "shape": parse("#nvvm.ld_st_matrix_shape<m = 16, n = 16>"),
-        "eltType": parse("#nvvm.ld_st_matrix_elt_type<b8>"),
+        "eltType": parse(f"#nvvm.ld_st_matrix_elt_type<{_byte_type(op.atom)}>"),
         "num": b.integer(number, 32),
     }
     words = [b.ir.Type.parse(f"!llvm.struct<({', '.join(['i32'] * 2 * number)})>")]
@@ -148,7 +148,7 @@ def load_byte_matrix(b: Rewriter, op: Copy) -> None:
 def _store_words(b: Rewriter, op: Copy, values: list[Any]) -> None:
     record = b.records[1]
     assert record is not None
-    element = storage_type(b, record.element)
+    element = _whole_bytes(b, storage_type(b, record.element))
     for i, value in enumerate(values):
         elements = _from_word(b, value, element)
         b.emit("llvm.store", [], [elements, b.byte_pointer(op.target, 4 * i)], _word(b))
@@ -161,23 +161,47 @@ def store_matrix(b: Rewriter, op: Copy) -> None:
     b.emit("nvvm.stmatrix", [], [op.target, *words], attributes)
 
 
-def _matrix(b: Rewriter, op: Copy) -> tuple[int, dict[str, Any]]:
-    """Return the number of matrices and the attributes that both instructions share."""
-    _, number, *turned = op.atom.split("_")
+def store_byte_matrix(b: Rewriter, op: Copy) -> None:
+    """Emit `nvvm.stmatrix` of 16x8 matrices of bytes, transposed."""
+    number = int(op.atom[-1])
     parse = b.ir.Attribute.parse
     attributes = {
-        "layout": parse(f"#nvvm.mma_layout<{'col' if turned else 'row'}>"),
-        "shape": parse("#nvvm.ld_st_matrix_shape<m = 8, n = 8>"),
-        "eltType": parse("#nvvm.ld_st_matrix_elt_type<b16>"),
+        "layout": parse("#nvvm.mma_layout<col>"),
+        "shape": parse("#nvvm.ld_st_matrix_shape<m = 16, n = 8>"),
+        "eltType": parse("#nvvm.ld_st_matrix_elt_type<b8>"),
     }
-    return int(number.removeprefix("x")), attributes
+    words = _registers(b, op.source, b.records[0], number, True)
+    b.emit("nvvm.stmatrix", [], [op.target, *words], attributes)
+
+
+_PACKED = {"4": "b8x16.b4x16_p64", "6": "b8x16.b6x16_p32"}
+
+
+def _byte_type(atom: str) -> str:
+    """Return PTX's types of a load of bytes, by the bits of the elements that it unpacks."""
+    return _PACKED.get(atom.partition("_b")[2][:1], "b8")
+
+
+def _matrix(b: Rewriter, op: Copy) -> tuple[int, dict[str, Any]]:
+    """Return the number of matrices and the attributes that both instructions share."""
+    stem, _, rest = op.atom.partition("_x")
+    unpacks = "_b" in stem
+    parse = b.ir.Attribute.parse
+    attributes = {
+        "layout": parse(f"#nvvm.mma_layout<{'col' if rest.endswith('trans') else 'row'}>"),
+        "shape": parse(f"#nvvm.ld_st_matrix_shape<m = 8, n = {16 if unpacks else 8}>"),
+        "eltType": parse(
+            f"#nvvm.ld_st_matrix_elt_type<{_byte_type(op.atom) if unpacks else 'b16'}>"
+        ),
+    }
+    return int(rest[0]), attributes
 
 
 def _registers(b: Rewriter, address: Any, record: Any, count: int, as_words: bool) -> list[Any]:
     """Load the consecutive elements at `address` as registers of 32 bits: a scalar or a pair of
     f16, or with `as_words` an i32.
     """
-    element = storage_type(b, record.element)
+    element = _whole_bytes(b, storage_type(b, record.element))
     per_word = 32 // element.width
     kind = element if per_word == 1 else b.ir.VectorType.get([per_word], element)
     values = [
@@ -185,6 +209,11 @@ def _registers(b: Rewriter, address: Any, record: Any, count: int, as_words: boo
         for i in range(count)
     ]
     return [_to_word(b, value) for value in values] if as_words else values
+
+
+def _whole_bytes(b: Rewriter, element: Any) -> Any:
+    """Return the type of what memory holds: bytes for elements that share them."""
+    return b.i8 if element.width < 8 else element
 
 
 def _to_word(b: Rewriter, value: Any) -> Any:

@@ -12,12 +12,14 @@ import importlib.util
 import os
 import re
 import shutil
+import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from basedsl import DSLError, DSLRuntimeError, Span
 
+_VERBOSE = frozenset(("-v", "--verbose"))
 TOOLKIT_VARIABLES = ("CUDA_TOOLKIT_PATH", "CUDA_HOME", "CUDA_PATH")
 
 
@@ -158,6 +160,7 @@ class Running:
         self._folder = tempfile.TemporaryDirectory(prefix="basedsl-", ignore_cleanup_errors=True)
         source = Path(self._folder.name, "kernel.ptx")
         source.write_text(_with_register_limit(ptx, options))
+        self._is_verbose = not _VERBOSE.isdisjoint(options)
         self._target = Path(self._folder.name, "kernel.cubin")
         command = [
             str(found),
@@ -182,6 +185,8 @@ class Running:
         assert process is not None, "finished twice"
         report, _ = process.communicate()
         self._process = None
+        if self._is_verbose:  # the user has asked ptxas to say what it reports in any case
+            print(report, end="", file=sys.stderr)
         try:
             if process.returncode:
                 raise _refused(self.ptx, self.arch, report)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from basedsl import DSLRuntimeError, PipelineContext
+from basedsl_cute.lowering.ptx.line_maps import of_sass
 from basedsl_cute.lowering.ptx.ptxas import find_nvdisasm
 
 
@@ -43,6 +44,28 @@ _INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_
 def histogram(sass: str) -> Counter[str]:
     """Count the instructions in machine code as text, most frequent first."""
     return Counter(dict(Counter(_INSTRUCTION.findall(sass)).most_common()))
+
+
+_FUNCTION = re.compile(r"\.text\.(\S+):")
+# Stores to and loads from a thread's local memory, where spilled registers are.
+_LOCAL = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?(?:STL|LDL)\b")
+
+
+def spill_line(cubin: bytes, name: str, file: str) -> tuple[str, int] | None:
+    """Return the Python line from which most accesses of local memory in the kernel `name` come: a
+    line of `file` if one is among the calls that led there. None without nvdisasm or line tables.
+    """
+    if find_nvdisasm() is None:
+        return None
+    code = of_sass(disassemble(cubin, "-g"))
+    counts: Counter[tuple[str, int]] = Counter()
+    kernel = ""
+    for line, places in zip(code.text.splitlines(), code.places, strict=True):
+        if found := _FUNCTION.match(line):
+            kernel = found[1]
+        if kernel == name and places and _LOCAL.match(line):
+            counts[next((one for one in places if one[0] == file), places[0])] += 1
+    return counts.most_common(1)[0][0] if counts else None
 
 
 @dataclass(frozen=True)

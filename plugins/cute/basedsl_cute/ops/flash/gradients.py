@@ -1,4 +1,4 @@
-"""`attention_backward`: the gradients of `attention`, the same in every run."""
+"""`attention_backward`: the gradients of `attention`, by the kernel that suits them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from typing import Any
 
 import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError
+from basedsl_cute.dsl.machine import current_target
+from basedsl_cute.hardware.requirements import WGMMA
+from basedsl_cute.ops.ampere import attention_backward as ampere
 from basedsl_cute.ops.ampere.attention import Config
-from basedsl_cute.ops.ampere.attention_backward import backward
-from basedsl_cute.ops.array_libraries import library
+from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.flash.arguments import (
+    Extents,
     Lengths,
     extents_of,
     operands_of,
@@ -18,6 +21,8 @@ from basedsl_cute.ops.flash.arguments import (
     variant_of,
     view_of_heads,
 )
+from basedsl_cute.ops.flash.variant import Variant
+from basedsl_cute.ops.hopper import attention_backward as hopper
 
 
 def attention_backward(
@@ -43,15 +48,18 @@ def attention_backward(
     max_seqlen_k: int | None = None,
     layout: str = "bshd",
     grad_bias: Any = None,
+    deterministic: bool = False,
     config: Any = None,
 ) -> tuple[Any, Any, Any]:
     """Return the gradients of `q`, `k` and `v` from `grad`, the gradient of `out`.
 
     `out` and `lse` are what `attention(..., return_lse=True)` returned for the same arrays and
-    options; gradients have the type and extents of their arrays. They do not depend on the order
-    in which blocks run. `grad_bias`, a Float32 array with the extents of `bias`, is added to, in
-    the order of blocks. A `score` of the user's is differentiated as it is traced (see
-    `ops.flash.derivative`).
+    options; gradients have the type and extents of their arrays. On Hopper blocks add to the
+    gradient of `q` in the order in which they run, so that its last bits differ from run to run;
+    with `deterministic` they do not, in more time. `grad_bias`, a Float32 array with the extents of
+    `bias`, is always added to in the order of blocks. A `score` of the user's is differentiated as
+    it is traced (see `ops.flash.derivative`).
+
     Raises DSLTypeError as `attention` does, and for a score without a known derivative.
 
     >>> import numpy as np
@@ -87,17 +95,24 @@ def attention_backward(
         record = ArrayRecord.of(x, name)
         results.append(view_of_heads(lib, x, record, layout, packed=packed)[0])
     rows, _, heads, batches = operands["q"].shape
-    delta = lib.empty((batches, heads, rows), lib.dtype(cute.Float32), q)
+    f32 = lib.dtype(cute.Float32)
     wanted = (heads, rows) if packed else (batches, heads, rows)
-    if tuple(lse.shape) != wanted or lse.dtype != delta.dtype:
+    if tuple(lse.shape) != wanted or lse.dtype != f32:
         raise DSLTypeError(
-            f"attention: lse is {tuple(lse.shape)} of {lse.dtype}, not {wanted} of {delta.dtype}"
+            f"attention: lse is {tuple(lse.shape)} of {lse.dtype}, not {wanted} of {f32}"
         )
-    order, steps = (rows, heads, batches), (1, rows, heads * rows)
-    views = [lib.view(lib.compact(x), order, steps) for x in (lse, delta)]
     if config is None:
-        wide = max(extents.head, extents.head_v) > 128
-        config = Config(tile=(64, 64), warps=4) if not wide else Config(tile=(32, 32), warps=2)
+        is_dense = not packed and cu_seqlens_k is None
+        config = _chosen(extents, variant, is_dense and not deterministic and grad_bias is None)
+    shapes: list[tuple[int, ...]] = [(rows, heads, batches)]
+    if isinstance(config, hopper.Config):
+        tiles = -(-rows // config.tile[0])
+        shapes = [
+            (config.tile[0], 2, tiles, heads, batches),
+            (config.workspace(extents.head), tiles, heads, batches),
+        ]
+    workspaces = [_workspace(lib, shape, f32, q) for shape in shapes]
+    lse = lib.view(lib.compact(lse), (rows, heads, batches), (1, rows, heads * rows))
     if grad_bias is not None:
         if bias is None or tuple(grad_bias.shape) != tuple(bias.shape):
             raise DSLTypeError("attention: grad_bias has not the extents of bias")
@@ -108,7 +123,8 @@ def attention_backward(
         _launch(
             *(operands[name].view for name in "qkv"),
             *results,
-            *views,
+            lse,
+            tuple(workspaces),
             *grads,
             grad_bias,
             lengths,
@@ -126,6 +142,23 @@ def attention_backward(
     return found[0], found[1], found[2]
 
 
+def _chosen(extents: Extents, variant: Variant, suits: bool) -> Any:
+    """The configuration; `suits` says that the kernel for Hopper may be taken."""
+    widest, target = max(extents.head, extents.head_v), current_target()
+    if suits and not variant.is_scored and widest <= 128 and min(extents.queries, extents.keys) > 0:
+        if target.is_gpu and WGMMA.is_met_by(target) and extents.head % 64 == 0:
+            return hopper.Config()
+    return Config(tile=(64, 64), warps=4) if widest <= 128 else Config(tile=(32, 32), warps=2)
+
+
+def _workspace(lib: ArrayLibrary, shape: tuple[int, ...], dtype: Any, q: Any) -> Any:
+    """An array whose first mode is contiguous."""
+    steps = [1]
+    for extent in shape[:-1]:
+        steps.append(steps[-1] * extent)
+    return lib.view(lib.empty(shape[::-1], dtype, q), shape, tuple(steps))
+
+
 @cute.jit
 def _launch(
     q: cute.Tensor,
@@ -134,7 +167,7 @@ def _launch(
     out: cute.Tensor,
     grad: cute.Tensor,
     lse: cute.Tensor,
-    delta: cute.Tensor,
+    workspaces: tuple,
     grad_q: cute.Tensor,
     grad_k: cute.Tensor,
     grad_v: cute.Tensor,
@@ -153,25 +186,11 @@ def _launch(
 ):
     q, k, grad_q, grad_k = (rows_of_heads(x, head) for x in (q, k, grad_q, grad_k))
     v, out, grad, grad_v = (rows_of_heads(x, head_v) for x in (v, out, grad, grad_v))
-    backward(
-        q,
-        k,
-        v,
-        out,
-        grad,
-        lse,
-        delta,
-        grad_q,
-        grad_k,
-        grad_v,
-        grad_bias,
-        lengths,
-        extras,
-        scale,
-        batches,
-        longest,
-        longest_keys,
-        variant,
-        config,
-        cute.Stream(stream.ir_value()),
-    )
+    on = cute.Stream(stream.ir_value())
+    given, grads = (q, k, v, out, grad, lse), (grad_q, grad_k, grad_v)
+    if cute.const_expr(isinstance(config, hopper.Config)):
+        hopper.backward(*given, *workspaces, *grads, extras[3], scale, variant, config, on)
+    else:
+        sizes = (batches, longest, longest_keys)
+        options = (lengths, extras, scale, *sizes, variant, config, on)
+        ampere.backward(*given, *workspaces, *grads, grad_bias, *options)

@@ -82,10 +82,10 @@ def _gradients(
     options = {**options, "bias": None if bias is None else bias.detach()}
     sinks = options["sinks"]
     options["sinks"] = None if sinks is None else sinks.detach()
-    score, mask = functions
-    found = forward.backward(
-        grad.contiguous(), q, k, v, out, lse, grad_bias=grad_bias, score=score, mask=mask, **options
-    )
+    options["score"], options["mask"] = functions
+    options["deterministic"] = torch.are_deterministic_algorithms_enabled()
+    given = (grad.contiguous(), q, k, v, out, lse)
+    found = forward.backward(*given, grad_bias=grad_bias, **options)
     grad_sinks = None
     if sinks is not None and sinks.requires_grad:
         # A sink's weight goes to nothing: d loss / d sink = - weight * delta.

@@ -13,6 +13,9 @@ import numpy as np
 
 from basedsl_cute.sim.site import Site
 
+BLOCK_SCOPE, GPU_SCOPE, SYSTEM_SCOPE = range(3)
+"""Scopes of fences and ordered accesses; that of a cluster counts as the GPU's."""
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RegisterArray:
@@ -36,8 +39,9 @@ class MemoryAccess:
     the number of the kernel argument that the pointer comes from, if that is known. `element` and
     `verb` are for error messages: "f32", "read". `boolean` marks an i1, which is a byte in memory.
     `register` is the local array that the pointer points into, if that is kept in registers.
-    `strong` marks atomics and accesses with an order: `acquires` and `releases` say which, `wide`
-    that its scope is beyond the block.
+    `strong` marks atomics and accesses with an order: `acquires` and `releases` say which, `scope`
+    among which threads, `wide` that these are more than the block.
+    `spreads` marks a read whose poison the generated code follows: it may read what nobody wrote.
     `keeps` marks a read of what shares a byte with what is written next: it may be uninitialized.
     """
 
@@ -52,15 +56,21 @@ class MemoryAccess:
     boolean: bool = False
     register: RegisterArray | None = None
     keeps: bool = False
+    spreads: bool = False
     strong: bool = False
     acquires: bool = False
     releases: bool = False
-    wide: bool = False
+    scope: int = 0
     count: int = field(init=False)  # elements
     nbytes: int = field(init=False)
     low_bits: int = field(init=False)  # of an address, that must be zero
     shift: int = field(init=False)  # from bytes to elements
     rows: Any = field(init=False)  # (count, 1), added to a lane's index: a vector's elements
+
+    @property
+    def wide(self) -> bool:
+        """True if its scope is beyond the block."""
+        return self.scope > BLOCK_SCOPE
 
     @property
     def reads(self) -> bool:

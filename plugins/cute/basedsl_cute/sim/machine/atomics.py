@@ -69,6 +69,7 @@ def _places(
             raise MemoryAccessError(
                 f"{a.verb} of `{segment.name}`, which is read-only", a.site, g.thread(int(lanes[0]))
             )
+        g.launch.stores += g.launch.member is not None  # other ranks may poll it
         yield lanes, segment.view(a.dtype), index
         release_atomic(g, a, segment, local, lanes, wrote[lanes])
 

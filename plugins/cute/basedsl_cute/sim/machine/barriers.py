@@ -218,12 +218,12 @@ def _check_agreement(
 # Fences, which only the race check minds ---------------------------------------------------------
 
 
-def fence_memory(g: Group, m: Mask, wide: bool) -> None:
-    """Order the accesses of the lanes in `m` for the block or, with `wide`, beyond it (PTX ISA,
-    fence.acq_rel and membar).
+def fence_memory(g: Group, m: Mask, scope: int) -> None:
+    """Order the accesses of the lanes in `m` for the threads of a scope (PTX ISA, fence.acq_rel and
+    membar).
     """
     if g.known is not None:
-        g.known.fence(m, wide)
+        g.known.fence(m, scope)
 
 
 def fence_proxy(g: Group) -> None:

@@ -18,17 +18,6 @@ from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.site import Site
 
 
-def check_divisor(g: Group, divisor: Any, m: Mask, site: Site) -> None:
-    """Raise ArithmeticTrapError for the first active lane whose divisor has a zero element."""
-    zero: Any = np.broadcast_to(divisor == 0, (*np.shape(divisor)[:-1], g.lanes))
-    zero = zero.reshape(-1, g.lanes).any(axis=0)
-    if m is not None:
-        zero = zero & m
-    if zero.any():
-        where = g.thread(int(zero.argmax()))
-        raise ArithmeticTrapError("integer division by zero", site, where)
-
-
 def check_assert(g: Group, holds: Any, m: Mask, message: str, site: Site) -> None:
     """Raise AssertionFailedError for the first active lane in which `holds` is false; for the
     message of a ZeroDivisionError, ArithmeticTrapError.

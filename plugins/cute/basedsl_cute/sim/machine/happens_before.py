@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from basedsl_cute.sim.machine.access import BLOCK_SCOPE, SYSTEM_SCOPE
+
 Knowledge = dict[int, int]
 
 
@@ -40,31 +42,39 @@ def merge(into: Knowledge, other: Knowledge) -> None:
 
 
 class Released:
-    """The releases of threads at locations, for the grid and for each block alone."""
+    """The releases of threads at locations: for all, for each rank and for each block alone."""
 
     def __init__(self) -> None:
         self.everywhere: dict[Any, Knowledge] = {}
+        self.of_rank: dict[tuple[Any, int], Knowledge] = {}
         self.within: dict[tuple[Any, int], Knowledge] = {}
 
     def __bool__(self) -> bool:
-        return bool(self.everywhere or self.within)
+        return bool(self.everywhere or self.of_rank or self.within)
 
-    def release(self, place: Any, block: int, wide: bool, knowledge: Knowledge) -> None:
-        """Add to what a thread of `block` releases at `place`; with `wide`, to all blocks."""
+    def release(self, place: Any, block: int, rank: int, scope: int, knowledge: Knowledge) -> None:
+        """Add to what a thread of `block` of `rank` releases at `place`, for the threads of a
+        scope.
+        """
         merge(self.within.setdefault((place, block), {}), knowledge)
-        if wide:
+        if scope > BLOCK_SCOPE:
+            merge(self.of_rank.setdefault((place, rank), {}), knowledge)
+        if scope == SYSTEM_SCOPE:
             merge(self.everywhere.setdefault(place, {}), knowledge)
 
-    def acquire(self, place: Any, block: int, wide: bool) -> Knowledge:
-        """The releases that a thread of `block` sees at `place`."""
+    def acquire(self, place: Any, block: int, rank: int, scope: int) -> Knowledge:
+        """The releases that a thread of `block` of `rank` sees at `place`."""
         known: Knowledge = {}
-        if wide and place in self.everywhere:
+        if scope == SYSTEM_SCOPE and place in self.everywhere:
             merge(known, self.everywhere[place])
+        if scope > BLOCK_SCOPE and (place, rank) in self.of_rank:
+            merge(known, self.of_rank[place, rank])
         if (place, block) in self.within:
             merge(known, self.within[place, block])
         return known
 
-    def forget(self, place: Any, block: int) -> None:
+    def forget(self, place: Any, block: int, rank: int) -> None:
         """Forget what was released at `place`, which a store that releases nothing overwrites."""
         self.everywhere.pop(place, None)
+        self.of_rank.pop((place, rank), None)
         self.within.pop((place, block), None)

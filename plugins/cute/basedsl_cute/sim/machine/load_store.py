@@ -13,9 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from basedsl_cute.sim.errors import MemoryAccessError, Note, UninitializedReadError, extent_note
+from basedsl_cute.sim.errors import (
+    MemoryAccessError,
+    Note,
+    Thread,
+    UninitializedReadError,
+    extent_note,
+)
+from basedsl_cute.sim.machine import poison as poisons
 from basedsl_cute.sim.machine import races as race_checks
 from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.guards import check_guards
 from basedsl_cute.sim.machine.memory import (
     CLUSTER_SHIFT,
     LOCAL_WINDOW,
@@ -23,6 +31,8 @@ from basedsl_cute.sim.machine.memory import (
     SHARED_WINDOW,
     Segment,
 )
+from basedsl_cute.sim.machine.poison import Origin, Poison
+from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.shadow_memory import ShadowMemory
 from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.machine.word_history import (
@@ -97,6 +107,10 @@ def load_uniform(g: Group, a: MemoryAccess, address: Any, m: Mask) -> Any:
             return got.reshape(*a.shape, 1)
     got = load_memory(g, a, np.full(g.lanes, address), m)
     lane = 0 if m is None else int(m.argmax())
+    if g.poison is not None:
+        mask = g.poison.mask
+        own = mask[..., lane : lane + 1] if a.shape else mask[lane]
+        g.poison = poisons.moved(own, g.poison)
     return got[..., lane : lane + 1] if a.shape else got[lane]
 
 
@@ -247,6 +261,8 @@ def _note_read(g: Group, a: MemoryAccess, segment: Segment, offset: Any, m: Mask
     local = _offset(g, segment, offset, None)
     if who is not None:
         local = local[who]
+    if g.launch.guards:
+        check_guards(g, a, segment, local, who)
     kind = STRONG_READ if a.strong else PLAIN_READ
     g.races.record(g, a, segment, local, who, kind, None)
     if a.strong:
@@ -264,6 +280,8 @@ def _note_write(
     if segment.kind == "local":
         return
     local = _offset(g, segment, offset, who)
+    if g.launch.guards:
+        check_guards(g, a, segment, local, who)
     kind = STRONG_WRITE if a.strong else PLAIN_WRITE
     g.races.record(g, a, segment, local, who, kind, value)
     if a.strong:
@@ -278,6 +296,8 @@ def _note_atomic(g: Group, a: MemoryAccess, segment: Segment, offset: Any, lanes
         return
     if segment.kind != "local":
         local = _offset(g, segment, offset, lanes)
+        if g.launch.guards:
+            check_guards(g, a, segment, local, lanes)
         g.races.record(g, a, segment, local, lanes, STRONG_WRITE, None)
 
 
@@ -332,6 +352,8 @@ def _odd(a: MemoryAccess, segment: Segment) -> bool:
 
 
 def _read(g: Group, a: MemoryAccess, segment: Segment, offset: Any, m: Mask) -> Any:
+    if a.strong and g.launch.member is not None:
+        g.polled = segment.base + int(offset[0 if m is None else m.argmax()])
     if g.races is not None:
         _note_read(g, a, segment, offset, m)
     if _odd(a, segment):
@@ -385,22 +407,65 @@ def _write(g: Group, a: MemoryAccess, segment: Segment, offset: Any, value: Any,
 def _check_written(
     g: Group, a: MemoryAccess, segment: Segment, offset: Any, written: Any, m: Mask, who: Any = None
 ) -> None:
+    """Leave the poison of a read of what is not written; report it if nobody follows it."""
     if a.keeps:
         return
-    bad = (written != -1).any(axis=0) if a.shape else written != -1
+    wrong = written != -1
+    bad = wrong.any(axis=0) if a.shape else wrong
     if m is not None:
         bad = bad & m
     if not bad.any():
         return
     lane = int(bad.argmax())
-    place, extent = _place(g, a, segment, offset[lane])
-    raise UninitializedReadError(
-        f"read of shared memory that no thread has written, at {place}",
-        a.site,
-        g.thread(lane if who is None else int(who[lane])),
-        notes=(extent,),
-        hint="store to it first, and put a barrier between the store and this read",
-    )
+    thread = g.thread(lane if who is None else int(who[lane]))
+    found = _origin(g, a, segment, int(offset[lane]), thread)
+    if not a.spreads:
+        error = UninitializedReadError(found.message, found.site, thread, found.hint, found.notes)
+        report(g.launch, "uninitialized", error)
+        return
+    mask = wrong if m is None else wrong & m
+    mask = mask.reshape(*a.shape, -1) if len(a.shape) > 1 else mask
+    g.poison = poisons.join(g.poison, Poison(mask, found))
+
+
+def _origin(g: Group, a: MemoryAccess, segment: Segment, offset: int, thread: Thread) -> Origin:
+    place, extent = _place(g, a, segment, offset)
+    first = offset + (int(g.copy_offset(segment)[0]) if segment.kind == "local" else 0)
+    stored = segment.kind != "local" and g.launch.spoiled.get(segment)
+    if stored:
+        after = segment.written[first : first + a.nbytes]
+        if (after == poisons.STORED).any():
+            notes = (*stored.notes, (f"it came here by way of {place}", a.site.span))
+            return Origin(stored.message, stored.site, stored.where, stored.hint, notes)
+    what = "a local array" if segment.kind == "local" else "shared memory"
+    hint = "store to it first, and put a barrier between the store and this read"
+    if segment.kind == "local":
+        hint = "set every element before it is read: fill(0), or a loop over all of it"
+    message = f"read of {what} that no thread has written, at {place}"
+    return Origin(message, a.site, thread, hint, (extent,))
+
+
+def spoil_memory(g: Group, a: MemoryAccess, address: Any, poison: Poison, m: Mask) -> None:
+    """Let what the lanes of `m` have just stored at `address` count as not written where it was
+    poisoned; in global memory, report it.
+    """
+    lanes = np.arange(g.lanes) if m is None else np.flatnonzero(m)
+    shape = (*a.shape, g.lanes)
+    mask = poisons.full(poison, shape).reshape(-1, g.lanes)
+    lanes = lanes[mask.any(axis=0)[lanes]]
+    if not lanes.size:
+        return
+    for home, local, chosen in _homes(g, a, address[lanes], None, lanes):
+        some = lanes[chosen]
+        if home.kind == "global":
+            active = np.zeros(g.lanes, np.bool_)
+            active[some] = True
+            poisons.use(g, poison, active, f"is stored to `{home.name}`", a.site)
+        elif home.written is not None:
+            index = _byte_index(g, a, home, local[chosen] - home.base, some)
+            marked = np.repeat(mask[:, some].T, a.dtype.itemsize, axis=1)
+            home.written[index[marked]] = poisons.STORED
+            g.launch.spoiled[home] = poison.origin
 
 
 def _place(g: Group, a: MemoryAccess, segment: Segment, offset: int) -> tuple[str, Note]:
@@ -408,6 +473,9 @@ def _place(g: Group, a: MemoryAccess, segment: Segment, offset: int) -> tuple[st
     offset = int(offset)
     if segment.kind == "shared":
         name, start, size = g.shared_variable(offset + segment.base)
+        offset = offset + segment.base - start
+    elif segment.kind == "local":
+        name, start, size = g.launch.memory_map.local_at(offset + segment.base)
         offset = offset + segment.base - start
     else:
         name, size = segment.name or "an unnamed buffer", segment.size

@@ -14,7 +14,7 @@ import numpy as np
 from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import RaceError
 from basedsl_cute.sim.machine import race_report
-from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.access import SYSTEM_SCOPE, MemoryAccess
 from basedsl_cute.sim.machine.happens_before import (
     Knowledge,
     Released,
@@ -24,6 +24,12 @@ from basedsl_cute.sim.machine.happens_before import (
     of_warp,
 )
 from basedsl_cute.sim.machine.memory import Memory, Segment
+from basedsl_cute.sim.machine.rank_order import (
+    BLOCK_NUMBERS,
+    RankLaunch,
+    RankOrder,
+    of_launch,
+)
 from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.word_history import (
     ASYNC,
@@ -75,16 +81,34 @@ def _settled(g: Any, history: WordHistory, segment: Segment, before: Any, thread
 
 class RaceChecker:
     """The race check of one launch. `written` are the segments that the kernel may write, None if
-    that is not known; `syncs` says that it has fences, atomics or accesses with an order.
+    that is not known; `syncs` says that it has fences, atomics or accesses with an order. `shared`
+    and `launch` are of several ranks: what their checks share, and this launch there.
     """
 
-    def __init__(self, threads: int, written: list[Segment] | None, syncs: bool) -> None:
-        warps = -(-threads // WARP_SIZE)
-        self.block_threads = np.int64(warps * WARP_SIZE)  # numbers of a block's threads
+    def __init__(
+        self,
+        threads: int,
+        written: list[Segment] | None,
+        syncs: bool,
+        shared: RankOrder | None = None,
+        launch: RankLaunch | None = None,
+    ) -> None:
+        self.warps = -(-threads // WARP_SIZE)
+        self.block_threads = np.int64(self.warps * WARP_SIZE)  # numbers of a block's threads
         self.threads = threads
         self.events: list[MemoryAccess | None] = [None]
-        self.syncs = syncs
+        self.syncs = syncs or shared is not None
         self.released = Released()
+        self.shared = shared
+        self.rank = self.first_block = 0
+        self.known: Knowledge = {}  # before the launch
+        self.orders: list[Any] = []  # of the launch's groups
+        self.number = launch
+        if shared is not None and launch is not None:
+            self.block_threads = np.int64(BLOCK_NUMBERS)
+            self.events, self.released = shared.events, shared.released
+            self.rank, self.first_block = launch.rank, launch.first_block
+            self.known = shared.known[launch.rank]
         self._written = written
         self._homes: dict[Segment, tuple[WordHistory, int] | None] = {}
         self._ranges: list[tuple[int, int, WordHistory]] = []
@@ -101,6 +125,10 @@ class RaceChecker:
         if segment.kind == "shared":
             home = (WordHistory(segment.raw.size, itemsize, self.syncs), 0)
         elif segment.kind == "global" and segment.size:
+            together = self.shared.range_at(segment.base) if self.shared is not None else None
+            if together is not None:
+                found = self._homes[segment] = together.history, segment.base - together.low
+                return found
             touched = self._written is None or any(
                 s.base < segment.end and segment.base < s.end for s in self._written
             )
@@ -174,6 +202,8 @@ class RaceChecker:
                 before = words.take(index) if run is None else words[run]
                 if not _settled(g, history, segment, before, thread):
                     self._check(g, a, segment, history, index, before, thread, who, other, value)
+        if self.shared is not None and kind in (STRONG_READ, STRONG_WRITE):
+            self._check_scopes(g, a, segment, history, index, thread, who, kind)
         bits = np.int64(event << EVENT_SHIFT)
         if run is not None and kind in (PLAIN_READ, PLAIN_WRITE):
             words = history.words(kind)[run]
@@ -293,7 +323,9 @@ class RaceChecker:
         if other & int(ASYNC):
             return False
         block = other // int(self.block_threads)
-        keys = (of_thread(other), of_warp(other >> 5), of_block(block))
+        keys = [of_thread(other), of_warp(other >> 5), of_block(block)]
+        if self.shared is not None and (launch := self.shared.launch_of(block)) is not None:
+            keys.append(of_launch(launch))
         return any(
             known.get(key, 0) >= event for known in g.known.knowledge_of(thread) for key in keys
         )
@@ -320,6 +352,36 @@ class RaceChecker:
             return
         found = self._race(g, a, segment, history, index, before, thread, who, other, late)
         report(g.launch, "races", found)
+
+    def _check_scopes(
+        self,
+        g: Any,
+        a: MemoryAccess,
+        segment: Segment,
+        history: WordHistory,
+        index: Any,
+        thread: Any,
+        who: Any,
+        kind: int,
+    ) -> None:
+        """Report strong accesses of two ranks to one word unless both have the system's scope: of
+        narrower ones the memory model makes no promise (PTX ISA, "Morally strong operations").
+        """
+        assert self.shared is not None
+        for other in (STRONG_WRITE,) if kind == STRONG_READ else (STRONG_WRITE, STRONG_READ):
+            words = history.last[other]
+            if words is None:
+                continue
+            before = words.take(index)
+            late = (before != 0) & (self.shared.ranks_of(before & THREADS) != self.rank)
+            if a.scope == SYSTEM_SCOPE and late.any():
+                narrow = [e is not None and e.scope != SYSTEM_SCOPE for e in self.events]
+                late &= np.array(narrow)[before >> EVENT_SHIFT]
+            if late.any():
+                late &= self._unordered(g, before, thread)
+            if late.any():
+                found = self._race(g, a, segment, history, index, before, thread, who, other, late)
+                report(g.launch, "races", found)
 
     def _ask_list(
         self,
@@ -413,7 +475,7 @@ class RaceChecker:
             thread = int(g.known.threads[lane])
             block = thread // int(self.block_threads)
             if a.reads:
-                known = self.released.acquire(place, block, a.wide)
+                known = self.released.acquire(place, block, self.rank, a.scope)
                 if known:
                     g.known.learn(lane, known, a.acquires)
             if wrote:
@@ -422,17 +484,17 @@ class RaceChecker:
     def _release(
         self, g: Any, a: MemoryAccess, place: Any, lane: int, thread: int, block: int
     ) -> None:
-        event, wide = len(self.events) - 1, a.wide
+        event, scope = len(self.events) - 1, a.scope
         if not a.releases:
             if g.known.fences is None or not g.known.fences[0, lane]:
                 if not a.reads:  # not part of what was released before
-                    self.released.forget(place, block)
+                    self.released.forget(place, block, self.rank)
                 return
-            narrow, event = int(g.known.fences[0, lane]), int(g.known.fences[1, lane])
-            wide = wide and event > 0
-            event = event if wide else narrow
+            while not g.known.fences[scope, lane]:
+                scope -= 1
+            event = int(g.known.fences[scope, lane])
         knowledge: Knowledge = {of_thread(thread): event}
         knowledge |= g.known.barrier_knowledge(lane, thread, block)
         for known in g.known.knowledge_of(thread):
             merge(knowledge, known)
-        self.released.release(place, block, wide, knowledge)
+        self.released.release(place, block, self.rank, scope, knowledge)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from basedsl_cute.sim.errors import RaceError, Thread
-from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.access import SYSTEM_SCOPE, MemoryAccess
 from basedsl_cute.sim.machine.memory import Segment
+from basedsl_cute.sim.machine.rank_order import BLOCK_NUMBERS
 from basedsl_cute.sim.machine.word_history import (
     ASYNC,
     EVENT_SHIFT,
@@ -79,6 +80,7 @@ def race(
         whom = f"several threads, the last of them {them},"
     kind = "shared" if segment.kind == "shared" else "global"
     mine = int(np.broadcast_to(thread, late.shape[-1:])[column])
+    whom, ranks = of_ranks(checker, number, whom)
     distance = int(checker.distance(np.int64(number), np.int64(mine)))
     distance = max(distance, (last >> SPREAD_SHIFT) & 3)
     where, byte = place(g, a, segment, at)
@@ -90,13 +92,37 @@ def race(
             (f"the {name} by {whom}".rstrip(","), one.site.span if one is not None else None),
             (f"nothing orders the two, which touch {byte}", None),
         ),
-        hint=_hint(kind, distance, asynchronous, verb, other, a),
+        hint=_hint(kind, distance, asynchronous, verb, other, a, ranks, one),
     )
 
 
+def of_ranks(checker: Any, number: int, whom: str) -> tuple[str, bool]:
+    """The thread of another access with its rank, and whether that is another rank."""
+    launch = None if checker.shared is None else checker.shared.launch_of(number // BLOCK_NUMBERS)
+    if launch is None:
+        return whom, False
+    if launch.grid is None:
+        return f"the host code of rank {launch.rank}", launch.rank != checker.rank
+    return f"{whom} of rank {launch.rank}", launch.rank != checker.rank
+
+
 def _hint(
-    kind: str, distance: int, asynchronous: bool, verb: str, other: int, a: MemoryAccess
+    kind: str,
+    distance: int,
+    asynchronous: bool,
+    verb: str,
+    other: int,
+    a: MemoryAccess,
+    ranks: bool,
+    one: MemoryAccess | None,
 ) -> str:
+    if ranks:
+        if any(x is not None and x.strong and x.scope != SYSTEM_SCOPE for x in (a, one)):
+            return "threads of other ranks are beyond this scope: scope='sys' on both sides"
+        return (
+            "let one rank signal and the other wait before: x.signals.notify and wait, or "
+            "x.signals.barrier, by scope='sys'"
+        )
     if asynchronous:
         return f"wait for the asynchronous {verb} first: cute.arch.cp_async_wait_group(0)"
     if distance <= WARP:
@@ -124,8 +150,12 @@ def place(g: Any, a: MemoryAccess, segment: Segment, at: int) -> tuple[str, str]
 def thread_of(g: Any, checker: Any, number: int) -> Thread:
     """The thread with a number in the grid."""
     block, linear = divmod(number, int(checker.block_threads))
-    gx, gy, _ = g.grid_dim
-    x, y, _ = g.block_dim
+    grid, threads = g.grid_dim, g.block_dim
+    if checker.shared is not None and (launch := checker.shared.launch_of(block)) is not None:
+        block -= launch.first_block
+        grid, threads = launch.grid or grid, launch.block or threads
+    gx, gy, _ = grid
+    x, y, _ = threads
     return Thread(
         (linear % x, linear // x % y, linear // (x * y)),
         (block % gx, block // gx % gy, block // (gx * gy)),

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from basedsl_cute.sim.errors import MemoryAccessError, extent_note
+from basedsl_cute.sim.machine import poison as poisons
 from basedsl_cute.sim.machine import wgmma_queue
-from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.access import MemoryAccess, RegisterArray
+from basedsl_cute.sim.machine.poison import Origin, Poison
 from basedsl_cute.sim.machine.state import Group, Mask
 
 
@@ -29,6 +31,10 @@ def load_register(g: Group, a: MemoryAccess, address: Any, m: Mask) -> Any:
     else:
         index = index + a.rows if a.shape else index
         got = rows[index, np.arange(g.lanes)]
+    if a.spreads:
+        marks = g.register_marks.get(a.register)  # type: ignore[arg-type]
+        if marks is not None:
+            g.poison = marks.poison(g, a, index, m)
     return got.reshape(*a.shape, -1) if len(a.shape) > 1 else got
 
 
@@ -40,6 +46,9 @@ def store_register(g: Group, a: MemoryAccess, address: Any, value: Any, m: Mask)
         _touch(g, a, index, True)
     if len(a.shape) > 1:
         value = value.reshape(a.count, value.shape[-1])
+    marks = g.register_marks.get(a.register)  # type: ignore[arg-type]
+    if marks is not None:
+        marks.note(index, a.count if a.shape else 1, m)
     if np.ndim(index) == 0:
         target = rows[index : index + a.count] if a.shape else rows[index]
         np.copyto(target, value, where=True if m is None else m)
@@ -51,6 +60,94 @@ def store_register(g: Group, a: MemoryAccess, address: Any, value: Any, m: Mask)
         if value.ndim and value.shape[-1] == m.size:
             value = value[..., m]
     rows[index, lanes] = value
+
+
+def spoil_register(g: Group, a: MemoryAccess, address: Any, poison: Poison, m: Mask) -> None:
+    """Let what the lanes of `m` have just stored count as not written where it was poisoned."""
+    marks = g.register_marks.get(a.register)  # type: ignore[arg-type]
+    if marks is not None:
+        mask = poisons.full(poison, (*a.shape, g.lanes)).reshape(-1, g.lanes)
+        marks.spoil(_index(g, a, address, m), mask if m is None else mask & m, poison.origin)
+
+
+class RegisterMarks:
+    """The elements of a register array that were written: rows that all lanes have, in `clean`, and
+    for the others the lanes, `(elements, lanes)`.
+    """
+
+    def __init__(self, array: RegisterArray, count: int, lanes: int) -> None:
+        self.array = array
+        self.clean = bytearray(count)
+        self.written = np.zeros((count, lanes), np.bool_)
+        self.spoiled: Origin | None = None
+
+    def note(self, index: Any, count: int, m: Mask) -> None:
+        """Note a store to `count` rows from `index`, one or one per lane, by the lanes of `m`."""
+        if np.ndim(index) == 0:
+            first = int(index)
+            if self.clean.find(0, first, first + count) < 0:
+                return
+            if m is None:
+                self.clean[first : first + count] = b"\1" * count
+                return
+            rows = self.written[first : first + count]
+            rows |= m
+            if rows.all():
+                self.clean[first : first + count] = b"\1" * count
+        elif 0 in self.clean:
+            lanes = np.arange(self.written.shape[1]) if m is None else np.flatnonzero(m)
+            for row in range(count):
+                self.written[index[..., lanes].reshape(-1, lanes.size)[0] + row, lanes] = True
+
+    def spoil(self, index: Any, mask: Any, origin: Origin) -> None:
+        """Unmark the elements of rows from `index` in the lanes of which `mask` holds."""
+        lanes = np.arange(mask.shape[1])
+        first = np.asarray(index).reshape(-1, index.shape[-1])[0] if np.ndim(index) else index
+        for row, chosen in enumerate(mask):
+            at = np.broadcast_to(first + row, lanes.shape)[chosen]
+            for one in np.unique(at).tolist():
+                if self.clean[one]:
+                    self.clean[one] = 0
+                    self.written[one] = True
+            self.written[at, lanes[chosen]] = False
+        self.spoiled = origin
+
+    def poison(self, g: Group, a: MemoryAccess, index: Any, m: Mask) -> Poison | None:
+        """The poison of a read of rows from `index`; `index` has a row for each element of a vector
+        if it differs between lanes.
+        """
+        count = a.count if a.shape else 1
+        if np.ndim(index) == 0:
+            first = int(index)
+            if self.clean.find(0, first, first + count) < 0:
+                return None
+            clean = np.frombuffer(self.clean, np.uint8, count, first) != 0
+            mask = ~(self.written[first : first + count] | clean[:, None])
+        else:
+            if 0 not in self.clean:
+                return None
+            rows = index.reshape(count, -1)
+            clean = np.frombuffer(self.clean, np.uint8) != 0
+            mask = ~(self.written[rows, np.arange(g.lanes)] | clean[rows])
+        if m is not None:
+            mask = mask & m
+        if not mask.any():
+            return None
+        row, lane = (int(i) for i in np.argwhere(mask)[0])
+        at = int(np.asarray(index).reshape(-1)[0 if np.ndim(index) == 0 else lane])
+        mask = mask.reshape(*a.shape, -1) if a.shape else mask[0]
+        if self.spoiled is not None:
+            return Poison(mask, self.spoiled)
+        array = self.array
+        element = at + row
+        origin = Origin(
+            f"read of registers that nobody has written: element {element} of `{array.name}`",
+            a.site,
+            g.thread(lane),
+            "set every element before it is read: fill(0), or a loop over all of it",
+            (extent_note(f"`{array.name}`", array.size, array.itemsize, a.element),),
+        )
+        return poisons.moved(mask, Poison(mask, origin))
 
 
 def register_range(g: Group, a: MemoryAccess, address: Any) -> tuple[int, int]:
@@ -71,6 +168,8 @@ def _rows(g: Group, a: MemoryAccess) -> Any:
             count = array.size // array.itemsize
             # All bits set, as memory that was never written: NaN for every float type.
             store = np.full((count, g.lanes), -1, f"i{array.itemsize}")
+            if g.launch.options.level("uninitialized") != "off":
+                g.register_marks[array] = RegisterMarks(array, count, g.lanes)
             g.register_rows[array, None] = store
         found = g.register_rows[key] = store.view(a.dtype)
     return found

@@ -10,8 +10,11 @@ from basedsl_cute.sim.errors import SimulationError, SimulationWarning
 
 def report(launch: Any, check: str, error: SimulationError) -> None:
     """Raise what a check has found, or warn of it once for each place, by the check's level."""
-    if launch.options.level(check) == "error":
+    level = launch.options.level(check)
+    if level == "error":
         raise error
+    if level == "off":
+        return
     place = (check, error.site)
     if place not in launch.warned:
         launch.warned.add(place)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from random import Random
+from typing import Protocol
 
 from basedsl_cute.sim.errors import BarrierError, DeadlockError, SimulationError
 from basedsl_cute.sim.machine.state import Block, Group
@@ -45,6 +46,18 @@ def pause(site: Site) -> Wait:
 Run = Generator[Wait, None, None]
 
 
+class OtherRanks(Protocol):
+    """The other simulated ranks, as a launch of one rank sees them."""
+
+    def pass_turn(self, moved: bool) -> None:
+        """Let another rank go on; `moved` says that this one has done something."""
+
+    def wait_turn(self, waits: list[tuple[Group, Wait]], max_spins: int) -> None:
+        """Let another rank go on while all that this one can do is poll memory. Raises
+        DeadlockError once all ranks have only done that for long.
+        """
+
+
 class _Task:
     __slots__ = ("group", "run", "wait")
 
@@ -64,8 +77,10 @@ def run_together(
     stores: Callable[[], int],
     more: Callable[[], list[tuple[Group, Run]]] = list,
     chance: Random | None = None,
+    others: OtherRanks | None = None,
 ) -> None:
-    """Run all groups to their end, in order or as `chance` has it, each until it waits.
+    """Run all groups to their end, in order or as `chance` has it, each until it waits. Where
+    several ranks are simulated, `others` run in between.
 
     When every group that can run polls memory, they may be waiting for blocks that have not
     started, which on a GPU run at the same time: `more` starts some. Raises BarrierError or
@@ -90,6 +105,8 @@ def run_together(
             live = [task for task in live if task.wait is not None]
             if not live:
                 break
+            if others is not None:
+                others.pass_turn(moved or stores() != before)
             if moved or stores() != before:
                 spins = 0
                 before = stores()
@@ -107,10 +124,13 @@ def run_together(
                 live += [_Task(group, run) for group, run in joining]
                 spins = 0
                 continue
+            if others is not None and impatient:
+                waits = [(task.group, task.wait) for task in live if task.wait is not None]
+                others.wait_turn(waits, max_spins)
             most = max(max_spins // max(len(impatient), 1), min(LEAST_ROUNDS, max_spins))
-            if not impatient and any(task.wait.interrupts for task in live):  # type: ignore[union-attr]
-                continue
-            if not impatient or spins > most:
+            if not impatient and any(task.wait.ready() for task in live):  # type: ignore[union-attr]
+                continue  # an interrupted warp, or what one has let go on
+            if not impatient or (others is None and spins > most):
                 raise _stuck(live, ended, spins if impatient else 0)
             for task in impatient:
                 task.wait = next(task.run, None)

@@ -55,21 +55,26 @@ class SimLaunch:
         self.cluster = cluster
         self.block = block
         self.threads = block[0] * block[1] * block[2]
+        self.blocks = grid[0] * grid[1] * grid[2]  # that run: an observer may want the first alone
         self.memory_map = memory_map
         self.dynamic_smem = dynamic_smem
         self.shared_size = memory_map.shared_size(dynamic_smem)
+        self.shared_span = memory_map.shared_span(dynamic_smem)
         self.memory = memory.copy()
         memory_map.add_variables(self.memory)
         self.options = options
         self.output = KernelOutput()
         self.waited = False  # for the grid before: griddepcontrol.wait
+        self.guards: list[Any] = []  # of memory that something else may still write
         self.clock = 0
         self.unstarted = UnstartedClusters(iter(()), 0)
         seed = options.schedule_seed
         self.chance = Random(seed) if seed else None  # of the schedule
         self.warned: set[Any] = set()  # places of which a check has warned
+        self.spoiled: dict[Segment, Any] = {}  # where the poisoned values stored there come from
         self.asynchronous = False  # if other units than threads use shared memory
         self.races: Any = None  # the RaceChecker, if races are checked
+        self.member: Any = None  # the rank that launched it, where several are simulated
         self.stores = 0  # made so far: polling loops watch them
         self.recent: dict[MemoryAccess, Segment] = {}  # where an access went last
         self.roots: dict[int, Segment | None] = {}
@@ -343,6 +348,7 @@ class PendingStore:
     site: Site
     stamp: Stamp | None
     data: Any = None  # the bytes, once they are read
+    guard: Any = None  # of what it writes
 
 
 class BulkQueue:
@@ -416,6 +422,7 @@ class Group:
         self.shadow = block.shadow
         self.races = launch.races
         self.known: Any = None  # its ThreadOrder, if races are checked
+        self.polled: int | None = None  # the address of the last ordered read, of several ranks
         self.agent = block.rank * block.warps + first_warp  # this warp among the cluster's
         self.copies = CopyQueue(shape.size)
         self.bulk = BulkQueue(shape.size)
@@ -427,6 +434,8 @@ class Group:
         self.block_dim = launch.block
         self.grid_dim = launch.grid
         self.register_rows: dict[Any, Any] = {}  # of register arrays, by array and dtype
+        self.register_marks: dict[RegisterArray, Any] = {}  # of what was written in them
+        self.poison: Any = None  # of what the last load has read
         self._local: Segment | None = None
         self._shared_copies: Any = None
         self._local_copies: Any = None
@@ -462,8 +471,9 @@ class Group:
         """Local memory, of which every thread has its own copy; made when first asked for."""
         if self._local is None:
             size = self.launch.memory_map.local_size
+            track = self.launch.options.level("uninitialized") != "off"
             self._local = private_segment(
-                LOCAL_BASE, size, self.lanes, "local memory", "local", False
+                LOCAL_BASE, size, self.lanes, "local memory", "local", track
             )
         return self._local
 

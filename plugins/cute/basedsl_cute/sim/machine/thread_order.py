@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from basedsl_cute.hardware.targets import WARP_SIZE
+from basedsl_cute.sim.machine.access import SYSTEM_SCOPE
 from basedsl_cute.sim.machine.happens_before import Knowledge, merge, of_block, of_warp
 from basedsl_cute.sim.machine.vector_clock import SEEN, VectorClocks
 
@@ -16,7 +17,7 @@ class ThreadOrder:
 
     `threads` numbers them in the grid, `(lanes,)`: a block has whole warps of numbers. All accesses
     of the block up to the event `floor` are over. `order` has the clocks of the cluster's warps,
-    where groups are warps.
+    where groups are warps; a block has `warps`. `known` is what precedes the launch.
     """
 
     def __init__(
@@ -28,6 +29,8 @@ class ThreadOrder:
         order: VectorClocks | None,
         agent: int,
         ranks: dict[int, int],
+        warps: int,
+        known: Knowledge | None = None,
     ) -> None:
         self.events = events
         self.block_threads = block_threads
@@ -38,12 +41,13 @@ class ThreadOrder:
         self.order = order
         self.agent = agent
         self.ranks = ranks  # of the cluster's blocks, by their number in the grid
+        self.warps = warps
         self._warp_floor = 0
         self._lane_floors: Any = None
         self.fences: Any = None
         self._lanes: dict[int, Knowledge] = {}
         self._warps: dict[int, Knowledge] = {}
-        self._blocks: dict[int, Knowledge] = {}
+        self._blocks: dict[int, Knowledge] = {int(n): dict(known) for n in numbers if known}
         # What was read without acquiring, which a later fence acquires: by lane, and by block past
         # a barrier.
         self._pending: dict[int, Knowledge] = {}
@@ -117,7 +121,7 @@ class ThreadOrder:
         """True where the clock of this warp has that `other` is over up to `event`."""
         assert self.order is not None
         clock = self.order.clocks[self.agent, SEEN]
-        warps = self.block_threads // WARP_SIZE
+        warps = self.warps
         block, warp = other // self.block_threads, other % self.block_threads // WARP_SIZE
         out = np.zeros(np.shape(other), np.bool_)
         for number, rank in self.ranks.items():
@@ -129,15 +133,13 @@ class ThreadOrder:
 
     # Fences and acquired knowledge ---------------------------------------------------------------
 
-    def fence(self, m: Any, wide: bool) -> None:
-        """Record a fence of the lanes in `m`; `wide` for a scope beyond the block."""
+    def fence(self, m: Any, scope: int) -> None:
+        """Record a fence of the lanes in `m`, for a scope and those within it."""
         if self.fences is None:
-            self.fences = np.zeros((2, self.threads.size), np.int64)
+            self.fences = np.zeros((SYSTEM_SCOPE + 1, self.threads.size), np.int64)
         self.events.append(None)
         chosen = slice(None) if m is None else m
-        self.fences[0, chosen] = self.now
-        if wide:
-            self.fences[1, chosen] = self.now
+        self.fences[: scope + 1, chosen] = self.now
         for lane in [one for one in self._pending if m is None or m[one]]:
             merge(self._lanes.setdefault(lane, {}), self._pending.pop(lane))
         if self.order is not None and self.order.pending[self.agent]:
@@ -170,11 +172,11 @@ class ThreadOrder:
         if self._lane_floors is not None:
             known[of_warp(warp)] = max(self._warp_floor, int(self._lane_floors[lane]))
         if self.order is not None:
-            warps = self.block_threads // WARP_SIZE
+            warps = self.warps
             clock = self.order.clocks[self.agent, SEEN]
             for number, rank in self.ranks.items():
                 for warp in range(warps):
-                    key = of_warp(number * warps + warp)
+                    key = of_warp(number * (self.block_threads // WARP_SIZE) + warp)
                     known[key] = max(known.get(key, 0), int(clock[rank * warps + warp]))
         return known
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from basedsl_cute.sim.errors import MissingRuleError
-from basedsl_cute.sim.machine import checks
 from basedsl_cute.sim.translate.attributes import parse_constant
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
@@ -136,6 +135,7 @@ for _name in _BINARY_INT:
 
 
 # Expressions of divisions, and True for those of unsigned operands.
+# Of a divisor that is zero, `PoisonFlow` takes care.
 _DIVISIONS = {
     "arith.divsi": ("num.div_trunc({0}, {1})", False),
     "llvm.sdiv": ("num.div_trunc({0}, {1})", False),
@@ -154,11 +154,6 @@ _DIVISIONS = {
 @rule(*_DIVISIONS)
 def _divide(e: PythonEmitter, op: Op) -> None:
     (result,) = op.results
-    divisor = e.constant(op.operands[1])
-    if divisor is None or not np.all(divisor):
-        e.globals["checks"] = checks
-        e.line(f"if np.any({e.ref(op.operands[1])} == 0):")
-        e.line(f"    checks.check_divisor(g, {e.ref(op.operands[1])}, {e.mask}, {e.at()})")
     expression, is_unsigned = _DIVISIONS[op.name]
     refs = e.refs(op)
     type_ = int_type(result)

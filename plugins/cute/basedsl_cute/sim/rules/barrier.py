@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from basedsl_cute.sim.machine import barriers
+from basedsl_cute.sim.machine.access import BLOCK_SCOPE, GPU_SCOPE, SYSTEM_SCOPE
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
 from basedsl_cute.sim.translate.rule_table import Sync, never, rule
@@ -74,8 +75,9 @@ def _arrive(e: PythonEmitter, op: Op) -> None:
 def _fence(e: PythonEmitter, op: Op) -> None:
     """Only the race check minds: stores are seen at once and in order."""
     e.globals["barriers"] = barriers
-    narrow = op.name == "nvvm.membar.cta" or op.word("scope") == "cta"
-    e.line(f"barriers.fence_memory(g, {e.mask}, {not narrow})")
+    word = op.name.rpartition(".")[2] if "membar" in op.name else op.word("scope")
+    scope = {"cta": BLOCK_SCOPE, "sys": SYSTEM_SCOPE}.get(word, GPU_SCOPE)
+    e.line(f"barriers.fence_memory(g, {e.mask}, {scope})")
 
 
 @rule("nvvm.fence.proxy.release", "nvvm.fence.proxy.sync_restrict", "nvvm.fence.sync_restrict")

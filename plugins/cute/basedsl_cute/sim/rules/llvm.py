@@ -9,6 +9,7 @@ from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import barriers, checks
 from basedsl_cute.sim.machine.memory import SHARED_WINDOW
 from basedsl_cute.sim.rules.arith import int_type, truncate
+from basedsl_cute.sim.rules.memory import scope_of
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
 from basedsl_cute.sim.translate.rule_table import always, rule
@@ -234,8 +235,8 @@ def _nothing(e: PythonEmitter, op: Op) -> None:
 def _fence(e: PythonEmitter, op: Op) -> None:
     """Only the race check minds."""
     e.globals["barriers"] = barriers
-    narrow = "block" in op.attributes.get("syncscope", "")
-    e.line(f"barriers.fence_memory(g, {e.mask}, {not narrow})")
+    scope = scope_of(op.attributes.get("syncscope", ""))
+    e.line(f"barriers.fence_memory(g, {e.mask}, {scope})")
 
 
 @rule("llvm.freeze", "llvm.intr.ssa.copy", "llvm.intr.expect")
@@ -262,6 +263,8 @@ def _assert(e: PythonEmitter, op: Op) -> None:
         e.line(f"if not np.all({holds}):")
         arguments = f"{holds}, {pair[0]}, {pair[1]}, {e.mask}, {message!r}, {e.at()}"
         e.line(f"    checks.check_coordinate(g, {arguments})")
+        return
+    if message.startswith("ZeroDivisionError") and e.poison.divides(op, message):
         return
     arguments = f"{holds}, {e.mask}, {message!r}, {e.at()}"
     e.line(f"if not np.all({holds}): checks.check_assert(g, {arguments})")

@@ -36,6 +36,34 @@ def _mma(e: PythonEmitter, op: Op) -> None:
     multiply(e, op, (tuple(map(int, shape.groups())), d, a, b), op.operands, sizes)
 
 
+@rule("nvvm.mma.block_scale", uniform=never)
+def _mma_block_scale(e: PythonEmitter, op: Op) -> None:
+    e.globals["matrix"] = matrix
+    shape = _SHAPE.search(op.attributes["shape"])
+    assert shape is not None
+    a, b, size, scale = (
+        _inner(op, name)
+        for name in (
+            "multiplicandAPtxType", "multiplicandBPtxType", "scaleVecSize", "blockScaleFormat",
+        )
+    )  # fmt: skip
+    m, n, k = map(int, shape.groups())
+    what = matrix.ScaledMmaInstruction((m, n, k), "f32", a, b, op.site, scale, int(size[1:]))
+    record = e.const(what, "mma")
+    lanes = [e.lanes(operand) for operand in op.operands]
+    sizes = op.integers("operandSegmentSizes")
+    ends = np.cumsum(sizes[:3]).tolist()
+    groups = [lanes[end - size : end] for size, end in zip(sizes[:3], ends, strict=True)]
+    texts = ", ".join(f"[{', '.join(group)}]" for group in [*groups, lanes[ends[-1] :]])
+    e.let(op.results[0], f"matrix.mma_scaled(g, {record}, {texts}, {e.mask})")
+
+
+def _inner(op: Op, name: str) -> str:
+    found = re.search(r"<(\w+)>", op.attributes[name])
+    assert found is not None
+    return found[1]
+
+
 def multiply(e: PythonEmitter, op: Op, what: Any, operands: Any, sizes: Any) -> None:
     """Write a matrix instruction of the shape and types `what`: (m, n, k), d, a, b."""
     e.globals["matrix"] = matrix
@@ -55,21 +83,30 @@ def _turned(op: Op) -> bool:
 
 
 _ROW = VectorType((8,), IntType(16))
+_PACKED = re.compile(r"b(4|6)x16")
 
 
 @rule("nvvm.ldmatrix", uniform=never)
 def _ldmatrix(e: PythonEmitter, op: Op) -> None:
     e.globals["matrix"] = matrix
     (pointer,), (result,) = op.operands, op.results
-    read = access_of(e, op, pointer, _ROW, "read", 16)
+    packed = _PACKED.search(op.attributes["eltType"])
+    bits = int(packed[1]) if packed is not None else 0
+    # Of a row of packed elements only their bytes are read.
+    row = _ROW if bits == 0 else VectorType((bits,), IntType(16))
+    read = access_of(e, op, pointer, row, "read", 16)
+    read.spreads = result in e.poison.may
     number = op.integer("num")
     what = e.const(dataclasses.replace(read, dtype=np.dtype(np.uint16)), "read")
     address = e.lanes(pointer)
     if "m = 16, n = 16" in op.attributes["shape"]:
-        e.let(result, f"matrix.load_byte_matrix(g, {what}, {number}, {address}, {e.mask})")
-        return
-    turned = _turned(op)
-    e.let(result, f"matrix.load_matrix(g, {what}, {number}, {turned}, {address}, {e.mask})")
+        text = f"load_byte_matrix(g, {what}, {number}, {address}, {e.mask}, {bits})"
+    elif bits:
+        text = f"load_matrix(g, {what}, {number}, False, {address}, {e.mask}, {bits})"
+    else:
+        text = f"load_matrix(g, {what}, {number}, {_turned(op)}, {address}, {e.mask})"
+    e.let(result, f"matrix.{text}")
+    e.poison.take(result)
 
 
 @rule("nvvm.stmatrix")
@@ -79,6 +116,9 @@ def _stmatrix(e: PythonEmitter, op: Op) -> None:
     write = access_of(e, op, pointer, _ROW, "write", 16)
     what = e.const(dataclasses.replace(write, dtype=np.dtype(np.uint16)), "write")
     values = ", ".join(e.lanes(word) for word in words)
+    if "m = 16, n = 8" in op.attributes["shape"]:
+        e.line(f"matrix.store_byte_matrix(g, {what}, {e.lanes(pointer)}, [{values}], {e.mask})")
+        return
     e.line(
         f"matrix.store_matrix(g, {what}, {_turned(op)}, {e.lanes(pointer)}, [{values}], {e.mask})"
     )

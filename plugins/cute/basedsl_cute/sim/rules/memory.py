@@ -7,7 +7,7 @@ import numpy as np
 from basedsl_cute.dialect.attributes import KEEPS
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import load_store, registers
-from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.access import BLOCK_SCOPE, GPU_SCOPE, SYSTEM_SCOPE, MemoryAccess
 from basedsl_cute.sim.machine.schedule import pause
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
@@ -67,8 +67,13 @@ def access_of(
         strong=order > 1 or "volatile_" in op.attributes,
         acquires=order in _ACQUIRE,
         releases=order in _RELEASE,
-        wide=op.attributes.get("syncscope", "").strip('"') != "block",
+        scope=scope_of(op.attributes.get("syncscope", "")),
     )
+
+
+def scope_of(name: str) -> int:
+    """The scope that LLVM calls `name`: "" is the system (NVPTX memory model)."""
+    return {"": SYSTEM_SCOPE, "block": BLOCK_SCOPE}.get(name.strip('"'), GPU_SCOPE)
 
 
 def interrupt(e: PythonEmitter) -> None:
@@ -91,12 +96,14 @@ def _uniform_load(uniformity: UniformityAnalysis, op: Op) -> bool:
 def _load(e: PythonEmitter, op: Op) -> None:
     (pointer,), (result,) = op.operands, op.results
     access = access_of(e, op, pointer, result.type, "read", op.integer("alignment", 0))
+    access.spreads = result in e.poison.may
     what = e.const(access, "read")
     if access.strong:
         interrupt(e)
     if access.register is not None:
         e.globals["load_register"] = registers.load_register
         e.let(result, f"load_register(g, {what}, {e.ref(pointer)}, {e.mask})")
+        e.poison.take(result)
         return
     e.globals["load_memory"] = load_store.load_memory
     e.globals["load_uniform"] = load_store.load_uniform
@@ -104,6 +111,7 @@ def _load(e: PythonEmitter, op: Op) -> None:
         e.let(result, f"load_memory(g, {what}, {e.lanes(pointer)}, {e.mask})")
     else:
         e.let(result, f"load_uniform(g, {what}, {e.ref(pointer)}, {e.mask})")
+    e.poison.take(result)
 
 
 @rule("llvm.store")
@@ -113,9 +121,15 @@ def _store(e: PythonEmitter, op: Op) -> None:
     what = e.const(access, "write")
     if access.strong:
         interrupt(e)
+    e.poison.use([pointer], "is the address of this write")
     if access.register is not None:
         e.globals["store_register"] = registers.store_register
         e.line(f"store_register(g, {what}, {e.ref(pointer)}, {e.ref(value)}, {e.mask})")
-        return
-    e.globals["store_memory"] = load_store.store_memory
-    e.line(f"store_memory(g, {what}, {e.lanes(pointer)}, {e.ref(value)}, {e.mask})")
+        place, spoil = e.ref(pointer), registers.spoil_register
+    else:
+        e.globals["store_memory"] = load_store.store_memory
+        e.line(f"store_memory(g, {what}, {e.lanes(pointer)}, {e.ref(value)}, {e.mask})")
+        place, spoil = e.lanes(pointer), load_store.spoil_memory
+    for mark in e.poison.names(value):
+        e.globals[spoil.__name__] = spoil
+        e.line(f"if {mark} is not None: {spoil.__name__}(g, {what}, {place}, {mark}, {e.mask})")

@@ -23,6 +23,7 @@ def _terminator(e: PythonEmitter, op: Op) -> None:
 def _assign(e: PythonEmitter, targets: Sequence[Value], sources: Sequence[Value]) -> None:
     """Bind all targets at once, each spread over lanes if it varies."""
     pairs = [(e.ref(t), e.like(s, t)) for t, s in zip(targets, sources, strict=True)]
+    pairs += e.poison.assigned(targets, sources)
     pairs = [(t, s) for t, s in pairs if t != s]
     if pairs:
         names, values = zip(*pairs, strict=True)
@@ -62,6 +63,9 @@ def _if(e: PythonEmitter, op: Op) -> None:
                 select = "num.select" if is_aggregate(result.type) else "where"
                 both = f"{select}({c}, {e.ref(result)}, {e.lanes(value)})"
                 e.let(result, f"{e.lanes(value)} if {yes} is False else {both}")
+                if result in e.poison.may:
+                    own, new = e.poison.name(result), e.poison.ref(value)
+                    e.line(f"{own} = {new} if {yes} is False else poison.choose({c}, {own}, {new})")
 
 
 @rule("scf.index_switch")
@@ -81,6 +85,8 @@ def _switch(e: PythonEmitter, op: Op) -> None:
         return
     for result in op.results:
         e.let(result, "None")
+        if result in e.poison.may:
+            e.line(f"{e.poison.name(result)} = None")
     left = e.temporary("m")
     e.line(f"{left} = {e.mask}")
     for value, region in zip(values, cases, strict=True):
@@ -98,6 +104,8 @@ def _case(e: PythonEmitter, op: Op, region: OpRegion, mask: str) -> None:
         e.body(region)
         for result, value in zip(op.results, region.terminator.operands, strict=True):
             e.let(result, f"num.keep({mask}, {e.lanes(value)}, {e.ref(result)})")
+            if result in e.poison.may:
+                e.line(f"{e.poison.name(result)} = {e.poison.kept(result, value, mask)}")
 
 
 @rule("scf.for")
@@ -107,6 +115,7 @@ def _for(e: PythonEmitter, op: Op) -> None:
     counter, *carried = body.args
     for result, arg in zip(op.results, carried, strict=True):
         e.alias(result, e.ref(arg))
+        e.poison.alias(result, arg)
     _assign(e, carried, initial)
     if op in e.uniformity.diverging:
         _diverging_for(e, op)
@@ -158,7 +167,12 @@ def _keep(e: PythonEmitter, targets: Sequence[Value], sources: Sequence[Value], 
     news = [
         f"num.keep({mask}, {e.lanes(s)}, {e.ref(t)})" for t, s in zip(targets, sources, strict=True)
     ]
-    e.line(f"{', '.join(e.ref(t) for t in targets)} = {', '.join(news)}")
+    names = [e.ref(t) for t in targets]
+    for target, source in zip(targets, sources, strict=True):
+        if target in e.poison.may:
+            names.append(e.poison.name(target))
+            news.append(e.poison.kept(target, source, mask))
+    e.line(f"{', '.join(names)} = {', '.join(news)}")
 
 
 def _may_spin(op: Op) -> bool:
@@ -191,6 +205,7 @@ def _while(e: PythonEmitter, op: Op) -> None:
     endless = _changes_nothing(op)
     for result, arg in zip(op.results, after.args, strict=True):
         e.alias(result, e.ref(arg))
+        e.poison.alias(result, arg)
     _assign(e, before.args, op.operands)
     diverging = op in e.uniformity.diverging
     mask = e.mask
@@ -199,11 +214,14 @@ def _while(e: PythonEmitter, op: Op) -> None:
         e.line(f"{mask} = {e.mask}")
         for arg in after.args:
             e.let(arg, "None")
+            if arg in e.poison.may:
+                e.line(f"{e.poison.name(arg)} = None")
     turns = e.temporary("turn")
     e.line(f"{turns} = 0")
     with e.indented("while True:"), e.under(mask, op.site if diverging else None):
         e.body(before)
         e.site = op.site
+        e.poison.use([condition], "decides this loop")
         if diverging:
             _keep(e, after.args, passed, mask)
             e.line(f"{mask} = num.narrow({mask}, {e.ref(condition)}, lanes)")

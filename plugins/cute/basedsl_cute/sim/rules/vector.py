@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.rules.llvm import extract, insert, shuffle
 from basedsl_cute.sim.translate.emitter import PythonEmitter
@@ -91,17 +93,26 @@ def _bitcast(e: PythonEmitter, op: Op) -> None:
     if len(_vector(result).shape) != 1:
         raise MissingRuleError(op.site, "on a vector of several dimensions")
     old, new = str(_vector(source).element), str(_vector(result).element)
-    if "i4" in (old, new) and old != new:
-        name = {("i8", "i4"): "halves_of_bytes", ("i4", "i8"): "bytes_of_halves"}.get((old, new))
-        if name is None:
-            raise MissingRuleError(op.site, f"of {old} as {new}")
-        e.let(result, f"num.{name}({e.ref(source)}, {_vector(source).count})")
-        return
+    count, made = _vector(source).count, _vector(result).count
+    text, kind = e.ref(source), e.dtype(source.type)
+    if count != made and (old in _NIBBLES or new in _NIBBLES):
+        e.globals["int8"] = np.int8
+        if old in _NIBBLES:  # first as bytes
+            text, kind, count = f"num.bytes_of_halves({text}, {count})", "int8", count // 2
+        if new in _NIBBLES:
+            text = f"num.halves_of_bytes(num.bitcast({text}, {kind}, int8, {count}, {made // 2}), "
+            text, kind, count = f"{text}{made // 2})", "int8", made
+    elif count != made and {old, new} & _SIX_BITS:
+        raise MissingRuleError(op.site, f"of {old} as {new}")
     e.let(
         result,
-        f"num.bitcast({e.ref(source)}, {e.dtype(source.type)}, {e.dtype(result.type)}, "
-        f"{_vector(source).count}, {_vector(result).count})",
+        f"num.bitcast({text}, {kind}, {e.dtype(result.type)}, {count}, {made})",
     )
+
+
+# Elements with a byte each in the simulator's vectors, in fewer bits elsewhere.
+_NIBBLES = frozenset(("i4", "f4E2M1FN"))
+_SIX_BITS = frozenset(("f6E2M3FN", "f6E3M2FN"))
 
 
 @rule("vector.shuffle")

@@ -12,7 +12,9 @@ from typing import Any, Protocol
 
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine.memory_map import MemoryMap
+from basedsl_cute.sim.observe import Observer
 from basedsl_cute.sim.site import Site
+from basedsl_cute.sim.translate.poison_flow import PoisonFlow
 from basedsl_cute.sim.translate.records import KernelRecord, Op, OpRegion, Value
 from basedsl_cute.sim.translate.types import (
     FloatType,
@@ -58,8 +60,10 @@ class PythonEmitter:
         coroutine: bool,
         memory_map: MemoryMap,
         rules: EmitRules,
+        observer: Observer | None = None,
     ) -> None:
         self.kernel = kernel
+        self.observer = observer
         self.uniformity = uniformity
         self.coroutine = coroutine
         self.memory_map = memory_map
@@ -78,6 +82,8 @@ class PythonEmitter:
         self._counts: dict[str, int] = {}
         self._temporaries = 0
         self._written_line = ""
+        self._moves_masks = False
+        self.poison = PoisonFlow(self, kernel)
 
     # Text ------------------------------------------------------------------------------------
 
@@ -118,6 +124,8 @@ class PythonEmitter:
         """The generated function as text, and after it those of its blocks."""
         args = "".join(f", {self.ref(arg)}" for arg in self.kernel.body.args)
         head = [f"def kernel(g{args}):", "    lanes = g.lanes"]
+        if self.poison.initial:
+            head.append(f"    {' = '.join(self.poison.initial)} = None")
         return "\n".join([*head, *self._lines, *self._blocks, ""])
 
     def temporary(self, prefix: str = "t") -> str:
@@ -191,6 +199,11 @@ class PythonEmitter:
             self._named[id(obj)] = found
         return found
 
+    def last(self, name: str) -> str:
+        """The name that `const` gave last for `name`."""
+        number = self._counts[name] - 1
+        return f"{name}{number}" if number else name
+
     def at(self, site: Site | None = None) -> str:
         """A name for `site`, by default the place of the op being written, for error messages."""
         return self.const(site or self.site, "at")
@@ -201,6 +214,8 @@ class PythonEmitter:
 
     def dtype(self, type_: Type) -> str:
         """A name for the NumPy scalar type of the elements of `type_`. Raises MissingRuleError."""
+        if self._moves_masks:
+            return "bool_"
         type_ = element_type(type_)
         if isinstance(type_, IntType):
             if type_.width > 64:
@@ -233,10 +248,30 @@ class PythonEmitter:
         """Write the ops of `region`. The caller assigns the operands of its terminator. Raises
         MissingRuleError for an op without a rule.
         """
+        if self.observer is not None:
+            self.observer.boundary(self)
         for op in region.ops:
             rule = self.rules.for_op(op, "sim")
             self.site = op.site
+            self.poison.before(op)
+            if self.observer is not None:
+                self.observer.before(self, op)
             rule.apply(self, op)
+            self.poison.after(op, rule)
+        if self.observer is not None:
+            self.observer.boundary(self)
+
+    @contextlib.contextmanager
+    def standing_for(self, names: dict[Value, str]) -> Iterator[None]:
+        """Write what is written inside with masks of booleans, which `names` has, for values."""
+        outer = self._names
+        self._names = {**outer, **names}
+        self._moves_masks = True
+        try:
+            yield
+        finally:
+            self._names = outer
+            self._moves_masks = False
 
     def wait(self, expression: str) -> None:
         """Write a point where the group waits, if `expression` gives a Wait and not None."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from basedsl_cute.sim.machine.memory_map import MemoryMap
+from basedsl_cute.sim.observe import Observer
 from basedsl_cute.sim.options import LockstepWidth
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.parameter import KernelParameter
@@ -33,14 +34,23 @@ def widest_lockstep(record: KernelRecord, rules: SimRules) -> LockstepWidth:
 
 
 def specialize(
-    record: KernelRecord, width: LockstepWidth, memory_map: MemoryMap, rules: SimRules
+    record: KernelRecord,
+    width: LockstepWidth,
+    memory_map: MemoryMap,
+    rules: SimRules,
+    observer: Observer | None = None,
 ) -> Specialization:
-    """Translate a kernel for `width`. Raises MissingRuleError for an operation without a rule."""
+    """Translate a kernel for `width`, with the lines that `observer` adds. Raises MissingRuleError
+    for an operation without a rule.
+    """
     uniformity = UniformityAnalysis(record, width == "grid", rules)
-    emitter = PythonEmitter(record, uniformity, width == "warp", memory_map, rules)
+    if observer is not None:
+        observer.translating(record)
+    emitter = PythonEmitter(record, uniformity, width == "warp", memory_map, rules, observer)
     emitter.body(record.body)
+    name = width if observer is None else f"{width} observed"
     return Specialization.of_source(
-        record.name, width, emitter.source(), emitter.globals, emitter.variables, memory_map
+        record.name, name, emitter.source(), emitter.globals, emitter.variables, memory_map
     )
 
 

@@ -1,0 +1,20 @@
+"""Memory and synchronisation of several GPUs inside kernels: `cute.distributed`.
+
+A `SymmetricTensor` is one argument: an array of each rank of a group, all reachable from the
+kernels of every rank. Its `signals` order the ranks. Where the memory comes from: `from_torch`
+(PyTorch's symmetric memory), `from_pointers` (CUDA IPC, CuPy), `simulated` (`sim.ranks`).
+"""
+
+from basedsl_cute.distributed.from_torch import empty, from_torch
+from basedsl_cute.distributed.signals import PeerTimeoutError, Signals
+from basedsl_cute.distributed.symmetric import SymmetricTensor, from_pointers, simulated
+
+__all__ = [
+    "PeerTimeoutError",
+    "Signals",
+    "SymmetricTensor",
+    "empty",
+    "from_pointers",
+    "from_torch",
+    "simulated",
+]

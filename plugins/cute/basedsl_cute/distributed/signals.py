@@ -1,0 +1,202 @@
+"""Signals between ranks, in kernels: flags that only count up, barriers, puts with a signal.
+
+A flag is a word of 32 bits that one rank writes and one rank waits for. It counts up and is never
+reset, so that a signal cannot be missed or taken for the next one; counts wrap around after 2^32.
+Every wait has a time limit: beyond it the wait ends, the rank's report names what it waited for,
+and all later waits of the rank end at once. Results are not valid then: `check()` raises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl import Boolean, Constexpr, Int32, Int64, Uint32, user_span
+from basedsl_cute import algebra, arch
+from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.distributed.peer_pointer import peer_pointer
+from basedsl_cute.distributed.signal_pad import (
+    EXPECTED,
+    FAILED,
+    FILE,
+    LINE,
+    SEEN,
+    SLOT,
+    SOURCE,
+    PeerTimeoutError,
+    file_number,
+)
+from basedsl_cute.dsl.cute import CUTE
+from basedsl_cute.tensors.pointer import Pointer
+
+__all__ = ["PeerTimeoutError", "Signals"]
+
+_GRACE = 1 << 16  # nanoseconds that a wait goes on after another one of its rank took too long
+
+
+@dataclass(frozen=True)
+class Signals:
+    """The signals of a symmetric tensor, in a kernel: `x.signals`.
+
+    Each rank has a pad of `slots` slots with a flag of each rank. A slot serves one sequence of
+    signals: the barriers of one block of each rank, or the signals of one rank to another.
+    """
+
+    pad: Any  # pointer to this rank's pad
+    peers: Any  # to all ranks' pads: pointers, or a tensor of addresses
+    count: Any  # of ranks
+    rank: Any
+    limit: Int64  # of a wait, in nanoseconds
+    report: Any  # pointer to this rank's report
+    slots: Constexpr[int]
+
+    @property
+    def num_ranks(self) -> Any:
+        """The number of ranks: an int where `x.num_ranks` is one."""
+        return len(self.peers) if isinstance(self.peers, tuple) else self.count
+
+    def _flag(self, pad: Pointer, slot: Any, source: Any) -> Pointer:
+        flag: Pointer = pad + (slot * self.num_ranks + source)
+        return flag
+
+    def _own(self, word: str, slot: Any = 0) -> Pointer:
+        first = self.num_ranks * self.slots
+        own: Pointer = self.pad + (first + (slot if word == "counter" else self.slots))
+        return own
+
+    @takes_location
+    def notify(self, peer: Any, value: Any, slot: Any = 0, *, sem: str = "release") -> None:
+        """Set this rank's flag in `slot` of rank `peer` to `value`, for one thread.
+
+        All that the thread did before, and knows of, is over for whoever waits for the value (PTX
+        `st.release.sys`); not so with `sem="relaxed"`. Values of one flag must count up.
+        """
+        pad = peer_pointer(self.peers, self.num_ranks, peer, self.pad)
+        arch.store(self._flag(pad, slot, self.rank), Uint32(value), sem=sem, scope="sys")
+
+    @takes_location
+    def wait(self, source: Any, value: Any, slot: Any = 0) -> None:
+        """Wait until the flag of rank `source` in `slot` is at least `value`, for one thread.
+
+        What the source did before its signal is then visible to the thread (PTX `ld.acquire.sys`).
+        The wait ends beyond the time limit too: see `Signals`.
+        """
+        span = user_span()
+        line, file = (0, 0) if span is None else (span.line, file_number(span.filename))
+        flag = self._flag(self.pad, slot, source)
+        claim = self._own("claim")
+        _wait(flag, Uint32(value), self.limit, claim, self.report, slot, source, line, file)
+
+    def counter(self, slot: Any = 0) -> Uint32:
+        """Return this rank's counter of `slot`: the value that its barriers there have come to."""
+        value: Uint32 = arch.load(self._own("counter", slot))
+        return value
+
+    def set_counter(self, slot: Any, value: Any) -> None:
+        """Set this rank's counter of `slot`, for one thread: the signals of a kernel's next launch
+        go on from there.
+        """
+        arch.store(self._own("counter", slot), Uint32(value))
+
+    @takes_location
+    def barrier(self, slot: Any = 0) -> None:
+        """Wait until a block of every rank has come here: all threads of the block call it.
+
+        What the blocks did before is visible to all of them after it. A slot serves one block of
+        each rank in one kernel at a time: blocks that meet others' give their own number.
+        """
+        span = user_span()
+        line, file = (0, 0) if span is None else (span.line, file_number(span.filename))
+        _barrier(self, slot, line, file)
+
+    @takes_location
+    def put(self, target: Any, source: Any, peer: Any, value: Any, slot: Any = 0) -> None:
+        """Copy the tensor `source` to `target`, memory of rank `peer`, by all threads of the block,
+        then set this rank's flag there to `value`.
+
+        The two have the same size; the block may go on to overwrite `source` afterwards.
+        """
+        _put(self, target, source, peer, value, slot)
+
+
+def _now() -> Any:
+    return arch.inline_ptx("mov.u64 $0, %globaltimer;", (), Int64)
+
+
+def thread_number() -> Any:
+    """Return the number of this thread in its block, x fastest."""
+    x, y, z = arch.thread_idx()
+    width, height, _ = arch.block_dim()
+    return x + width * (y + height * z)
+
+
+def block_size() -> Any:
+    """Return the number of threads of the block."""
+    x, y, z = arch.block_dim()
+    return x * y * z
+
+
+def _behind(seen: Any, value: Any) -> Any:
+    """Return True if a count that wraps around has not come to `value`."""
+    return (seen - value).to(Int32) < 0
+
+
+@CUTE.jit
+def _wait(
+    flag: Any,
+    value: Any,
+    limit: Any,
+    claim: Any,
+    report: Any,
+    slot: Any,
+    source: Any,
+    line: Any,
+    file: Any,
+) -> None:
+    seen = arch.load(flag, sem="acquire", scope="sys")
+    behind = Boolean(_behind(seen, value))
+    if behind:
+        begin = _now()
+        while behind:
+            seen = arch.load(flag, sem="acquire", scope="sys")
+            behind = Boolean(_behind(seen, value))
+            if behind:
+                passed = _now() - begin
+                if passed > limit:
+                    behind = Boolean(False)
+                    if arch.atomic_cas(claim, Uint32(0), Uint32(1)) == 0:
+                        arch.store(report + LINE, Int32(line))
+                        arch.store(report + FILE, Int32(file))
+                        arch.store(report + SLOT, Int32(slot))
+                        arch.store(report + SOURCE, Int32(source))
+                        arch.store(report + EXPECTED, value.to(Int32))
+                        arch.store(report + SEEN, seen.to(Int32))
+                        arch.store(report + FAILED, Int32(1), sem="release", scope="sys")
+                elif passed > _GRACE:
+                    if arch.load(claim, sem="relaxed") != 0:
+                        behind = Boolean(False)
+
+
+@CUTE.jit
+def _barrier(signals: Any, slot: Any, line: Any, file: Any) -> None:
+    arch.sync_threads()
+    me = thread_number()
+    value = signals.counter(slot) + 1
+    if me < signals.num_ranks:
+        if me != signals.rank:
+            signals.notify(me, value, slot)
+            flag = signals._flag(signals.pad, slot, me)
+            claim = signals._own("claim")
+            _wait(flag, value, signals.limit, claim, signals.report, slot, me, line, file)
+    arch.sync_threads()
+    if me == 0:
+        signals.set_counter(slot, value)
+
+
+@CUTE.jit
+def _put(signals: Any, target: Any, source: Any, peer: Any, value: Any, slot: Any) -> None:
+    for i in range(thread_number(), algebra.size(source.layout), block_size()):
+        target[i] = source[i]
+    arch.sync_threads()
+    if thread_number() == 0:
+        signals.notify(peer, value, slot)

@@ -1,0 +1,92 @@
+"""Profiles of kernels on the simulator: what each Python line costs, before there is a GPU.
+
+`profile(fn, *args)` calls a function on the simulator and counts what its kernels do: `operations`
+says what an operation is on hardware, `transactions` counts sectors and bank conflicts,
+`counting` observes the launches, `result` has the tables. None of that is loaded before.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from basedsl import DSLError
+from basedsl_cute.hardware.occupancy import occupancy
+from basedsl_cute.hardware.targets import target_of
+from basedsl_cute.sim.observe import Observer, watched_by
+
+if TYPE_CHECKING:
+    from basedsl_cute.sim.profiling.counting import KernelRun
+    from basedsl_cute.sim.profiling.result import KernelProfile, Profile
+
+
+def profile(
+    function: Callable[..., Any],
+    *args: Any,
+    arch: str = "sm_90a",
+    first_blocks: int | None = None,
+    **kwargs: Any,
+) -> Profile:
+    """Call a @jit function on the simulator, and return what its kernels did, line by line.
+
+    `arch` is the architecture whose occupancy is given; where ptxas is there, the kernel's
+    registers are too. `first_blocks` simulates that many blocks of each launch alone: results
+    are then not complete, and NumPy arrays among `args` are left unchanged. Raises what a call
+    raises.
+    """
+    from basedsl_cute.sim.profiling.counting import Counter
+    from basedsl_cute.sim.profiling.result import Profile
+
+    counter = Counter(first_blocks)
+    run(counter, function, args, kwargs, copies=first_blocks is not None)
+    resources = registers_of(function, args, kwargs, arch)
+    return Profile([_with_resources(one, resources, arch) for one in counter.runs])
+
+
+def run(observer: Observer, function: Any, args: Any, kwargs: dict[str, Any], copies: bool) -> None:
+    """Call a function on the simulator under an observer, its NumPy arrays placed as on a GPU. With
+    `copies` they stay as they were.
+    """
+    from basedsl_cute.sim.profiling.placement import PlacedArrays
+
+    placed = PlacedArrays()
+    args = [placed.place(arg) for arg in args]
+    kwargs = {name: placed.place(arg) for name, arg in kwargs.items()}
+    if not hasattr(function, "compile"):
+        call = functools.partial(function, *args, **kwargs)
+    else:
+        compiled = function.compile(*args, options="--arch sim", **kwargs)
+        values = function.signature.bind(tuple(args), kwargs)
+        static = {entry["argument_index"] for entry in compiled.get_constexpr_args()}
+        dynamic = [value for i, value in enumerate(values) if i not in static]
+        call = functools.partial(compiled, *dynamic)
+    with watched_by(observer):
+        call()
+    if not copies:
+        placed.copy_back()
+
+
+def registers_of(function: Any, args: Any, kwargs: dict[str, Any], arch: str) -> dict[str, Any]:
+    """The resources of the kernels by name, as machine code for `arch` has them; empty where the
+    function does not compile for it, or there is no ptxas.
+    """
+    if not hasattr(function, "compile"):
+        return {}
+    try:
+        found = function.compile(*args, options=f"--arch {arch}", **kwargs).resources
+        return {name: found[name] for name in found}
+    except DSLError:
+        return {}
+
+
+def _with_resources(run: KernelRun, resources: dict[str, Any], arch: str) -> KernelProfile:
+    from basedsl_cute.sim.profiling.result import KernelProfile
+
+    made = KernelProfile.of(run)
+    found = resources.get(made.name)
+    threads = made.block[0] * made.block[1] * made.block[2]
+    if found is not None and found.registers is not None:
+        made.registers, made.spilled = found.registers, found.spills
+    made.occupancy = occupancy(target_of(arch), threads, made.registers or 0, made.shared)
+    return made

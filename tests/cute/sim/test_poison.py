@@ -1,0 +1,239 @@
+"""Values that nobody wrote, and quotients by zero: followed until they matter."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+from basedsl_cute import arch
+from basedsl_cute.sim import ArithmeticTrapError, SimulationWarning, UninitializedReadError
+
+pytestmark = pytest.mark.usefixtures("sim")
+
+
+def shared(count, dtype=cute.Float32):
+    return cute.utils.SmemAllocator().allocate_tensor(dtype, cute.make_layout((count,)), 16)
+
+
+@cute.jit
+def host(kernel: cute.Constexpr, x: cute.Tensor, y: cute.Tensor, n: cute.Int32):
+    kernel(x, y, n).launch(grid=1, block=64)
+
+
+def run(kernel, n=0):
+    y = np.zeros(64, np.float32)
+    host(kernel, np.arange(64, dtype=np.float32), y, n)
+    return y
+
+
+# Discarded: nothing is reported ------------------------------------------------------------------
+
+
+@cute.kernel
+def stored_by_some(x: cute.Tensor, y: cute.Tensor, n: cute.Int32):
+    t = arch.thread_idx()[0]
+    tile = shared(64)
+    if t < 16:
+        tile[t] = x[t]
+    arch.sync_threads()
+    v = tile[t] * 2.0
+    if t < 16:
+        y[t] = v
+
+
+@cute.kernel
+def chosen(x: cute.Tensor, y: cute.Tensor, n: cute.Int32):
+    t = arch.thread_idx()[0]
+    tile = shared(64)
+    if t < 16:
+        tile[t] = x[t]
+    arch.sync_threads()
+    y[t] = cute.where(t < 16, tile[t] + 1.0, 0.0)
+
+
+@cute.kernel
+def by_way_of_shuffles(x: cute.Tensor, y: cute.Tensor, n: cute.Int32):
+    t = arch.thread_idx()[0]
+    tile = shared(64)
+    if t % 32 < 16:
+        tile[t] = x[t]
+    arch.sync_threads()
+    v = arch.shuffle_sync(tile[t], t % 16)
+    y[t] = v
+
+
+@cute.kernel
+def copied_to_shared_memory(x: cute.Tensor, y: cute.Tensor, n: cute.Int32):
+    t = arch.thread_idx()[0]
+    a, b = shared(64), shared(64)
+    if t < 16:
+        a[t] = x[t]
+    b[t] = a[t]
+    arch.sync_threads()
+    if t < 16:
+        y[t] = b[15 - t]
+
+
+@cute.kernel
+def carried_by_a_loop(x: cute.Tensor, y: cute.Tensor, n: cute.Int32):
+    t = arch.thread_idx()[0]
+    tile = shared(64)
+    if t < 16:
+        tile[t] = x[t]
+    arch.sync_threads()
+    total = cute.Float32(0.0)
+    for i in range(n, t % 3 + 3):
+        total += tile[t] + i
+    if t < 16:
+        y[t] = total
+
+
+@cute.kernel
+def vector_of_registers(x: cute.Tensor, y: cute.Tensor, n: cute.Int32):
+    t = arch.thread_idx()[0]
+    mine = cute.make_rmem_tensor(cute.make_layout(4), cute.Float32)
+    mine[0] = x[t]
+    mine[2] = x[t]
+    both = mine.load() * 2.0
+    other = cute.make_rmem_tensor(cute.make_layout(4), cute.Float32)
+    other.store(both)
+    y[t] = other[0] + other[2]
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        stored_by_some,
+        chosen,
+        by_way_of_shuffles,
+        copied_to_shared_memory,
+        carried_by_a_loop,
+        vector_of_registers,
+    ],
+    ids=lambda k: k.__name__,
+)
+def test_what_is_discarded_is_not_reported(kernel):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        y = run(kernel)
+    assert y[:16].any() and not np.isnan(y).any()
+
+
+# Used: reported at the read, with the use --------------------------------------------------------
+
+
+@cute.kernel
+def stored_by_one_more(x: cute.Tensor, y: cute.Tensor, n: cute.Int32):
+    t = arch.thread_idx()[0]
+    tile = shared(64)
+    if t < 16:
+        tile[t] = x[t]
+    arch.sync_threads()
+    v = tile[t] * 2.0
+    if t < 17:
+        y[t] = v
+
+
+@cute.kernel
+def of_a_copy(x: cute.Tensor, y: cute.Tensor, n: cute.Int32):
+    t = arch.thread_idx()[0]
+    first, second = shared(64), shared(64)
+    if t < 16:
+        first[t] = x[t]
+    second[t] = first[t]
+    arch.sync_threads()
+    y[t] = second[t]
+
+
+@cute.kernel
+def of_another_lane(x: cute.Tensor, y: cute.Tensor, n: cute.Int32):
+    t = arch.thread_idx()[0]
+    tile = shared(64)
+    if t % 32 < 16:
+        tile[t] = x[t]
+    arch.sync_threads()
+    y[t] = arch.shuffle_sync(tile[t], 16)
+
+
+@cute.kernel
+def element_of_a_vector(x: cute.Tensor, y: cute.Tensor, n: cute.Int32):
+    t = arch.thread_idx()[0]
+    mine = cute.make_rmem_tensor(cute.make_layout(4), cute.Float32)
+    mine[0] = x[t]
+    both = mine.load() * 2.0
+    y[t] = both[0] + both[2]
+
+
+@cute.kernel
+def loop_bound(x: cute.Tensor, y: cute.Tensor, n: cute.Int32):
+    t = arch.thread_idx()[0]
+    bounds = shared(64, cute.Int32)
+    total = cute.Float32(0.0)
+    for i in range(bounds[t] & 3):
+        total += x[i]
+    y[t] = total
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name", "role"),
+    [
+        (stored_by_one_more, "tile", "note: the value is stored to `y`"),
+        (of_a_copy, "first", "note: the value is stored to `y`"),
+        (of_another_lane, "tile", "note: the value is stored to `y`"),
+        (element_of_a_vector, None, "note: the value is stored to `y`"),
+        (loop_bound, "bounds", "note: the value is a bound of this loop"),
+    ],
+    ids=lambda k: getattr(k, "__name__", ""),
+)
+def test_what_is_used_is_reported(kernel, name, role):
+    with pytest.raises(UninitializedReadError) as caught:
+        run(kernel)
+    text = str(caught.value)
+    assert role in text and "thread (" in text
+    assert f"of `{name}`" in text if name else "registers that nobody has written" in text
+
+
+def test_levels(monkeypatch):
+    monkeypatch.setenv("CUTE_DSL_CHECK_UNINITIALIZED", "warn")
+    with pytest.warns(SimulationWarning, match="no thread has written") as caught:
+        y = run(stored_by_one_more)
+    assert len(caught) == 1 and y[15] == 30.0
+    monkeypatch.setenv("CUTE_DSL_CHECK_UNINITIALIZED", "off")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run(stored_by_one_more)[15] == 30.0
+
+
+# Quotients by zero -------------------------------------------------------------------------------
+
+
+@cute.kernel
+def unused_quotient(x: cute.Tensor, y: cute.Tensor, n: cute.Int32):
+    t = arch.thread_idx()[0]
+    i = 7 % n + t // n
+    if n == 0:
+        i = cute.Int32(t)
+    y[i] = 1.0
+
+
+@cute.kernel
+def used_quotient(x: cute.Tensor, y: cute.Tensor, n: cute.Int32):
+    t = arch.thread_idx()[0]
+    y[t] = cute.Float32(t // (t % 4))
+
+
+def test_a_quotient_by_zero_that_nobody_uses():
+    assert run(unused_quotient)[1] == 1.0
+
+
+def test_a_quotient_by_zero_that_is_stored(monkeypatch):
+    with pytest.raises(ArithmeticTrapError, match="by zero") as caught:
+        run(used_quotient)
+    text = str(caught.value)
+    assert "t // (t % 4)" in text and "thread (0, 0, 0)" in text
+    monkeypatch.setenv("CUTE_DSL_CHECK_DIVISION", "warn")
+    with pytest.warns(SimulationWarning, match="by zero"):
+        assert run(used_quotient)[7] == 2.0
+    monkeypatch.setenv("CUTE_DSL_CHECK_DIVISION", "off")
+    assert run(used_quotient)[7] == 2.0
