@@ -21,7 +21,7 @@ from basedsl_cute.distributed.signal_pad import (
     checked_limit,
 )
 from basedsl_cute.distributed.signals import Signals
-from basedsl_cute.host.adapters import register_jit_arg_adapter
+from basedsl_cute.dsl.cute import register_jit_arg_adapter
 from basedsl_cute.sim import World
 from basedsl_cute.tensors.make_tensor import make_tensor
 from basedsl_cute.tensors.tensor import Tensor
