@@ -84,6 +84,7 @@ __all__ = [
     "compute_epilogue_tile_shape",
     "create_cute_tensor_for_fp8",
     "create_initial_search_state",
+    "distributed",
     "epilogue",
     "gemm",
     "get_num_tmem_alloc_cols",
