@@ -21,6 +21,7 @@ from basedsl import (
     Results,
     Stages,
     Trace,
+    argument_type,
     current_trace_or_none,
 )
 from basedsl_cute import algebra, dialect
@@ -35,6 +36,7 @@ from basedsl_cute.dsl.options import CuteOptions
 from basedsl_cute.hardware.targets import SIM, TARGETS, Target, target_of
 from basedsl_cute.host.event import Event, EventArgument, is_event
 from basedsl_cute.host.jit_protocol import protocol_argument
+from basedsl_cute.host.kept_argument import kept_argument
 from basedsl_cute.host.kernel_launch import KernelCall, check_launched
 from basedsl_cute.host.read_only import check_read_only
 from basedsl_cute.host.stream import Stream, is_stream, stream_argument
@@ -78,6 +80,8 @@ class Cute(Language):
         dialect.load(bindings)
 
     def argument_type(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
+        if hasattr(value, "dsl_kept"):
+            return kept_argument(value, lambda form: argument_type(self, form, annotation, name))
         if annotation is Stream or is_stream(value):
             return stream_argument(value)
         if annotation is Event or is_event(value):
