@@ -41,6 +41,7 @@ class ThreadOrder:
         self.is_run = shape.threads == block_threads and shape.blocks == len(numbers)
         self.first_thread = int(numbers[0]) * block_threads
         self.first_block = int(numbers[0])
+        self._first_lane = int(shape.linear[0])
         self.floor = 0
         self.order = order
         self.agent = agent
@@ -126,7 +127,7 @@ class ThreadOrder:
 
     def _lane_of(self, thread: Any) -> Any:
         block = thread // self.block_threads - self.first_block
-        lane = block * self.shape.threads + thread % self.block_threads - int(self.shape.linear[0])
+        lane = block * self.shape.threads + thread % self.block_threads - self._first_lane
         return np.clip(lane, 0, self.threads.size - 1)
 
     def known_by_warp(self, other: Any, event: Any) -> Any:
@@ -167,7 +168,8 @@ class ThreadOrder:
 
     def knowledge_of(self, thread: int) -> list[Knowledge]:
         """The clocks that a thread of the group, its warp or its block has acquired."""
-        lane = int(self._lane_of(np.int64(thread)))
+        block, number = divmod(thread, self.block_threads)
+        lane = (block - self.first_block) * self.shape.threads + number - self._first_lane
         out = [
             self._lanes.get(lane, {}),
             self._warps.get(thread // WARP_SIZE, {}),
