@@ -38,7 +38,7 @@ class SimKernel:
     """
 
     def __init__(self, record: KernelRecord) -> None:
-        from basedsl_cute.sim.rules import RULES
+        from basedsl_cute.sim.rules import rules_of
         from basedsl_cute.sim.translate.placement import assign_addresses
         from basedsl_cute.sim.translate.translation import kernel_parameters, widest_lockstep
 
@@ -46,7 +46,7 @@ class SimKernel:
         self._memory_map = assign_addresses(record, 1)
         self._record: Callable[[], KernelRecord] = lambda: record
         self._specializations: dict[str, Specialization] = {}
-        self.width: LockstepWidth = widest_lockstep(record, RULES)
+        self.width: LockstepWidth = widest_lockstep(record, rules_of(record))
         self._specialization(self.width)
         self._parameters: tuple[KernelParameter, ...] = kernel_parameters(record)
 
@@ -216,24 +216,24 @@ class SimKernel:
         how shared memory is laid out.
         """
         if observer is not None:
-            from basedsl_cute.sim.rules import RULES
+            from basedsl_cute.sim.rules import rules_of
             from basedsl_cute.sim.translate.placement import assign_addresses
             from basedsl_cute.sim.translate.translation import specialize
 
             record = self._record()
-            return specialize(record, width, assign_addresses(record), RULES, observer)
+            return specialize(record, width, assign_addresses(record), rules_of(record), observer)
         placement = seed % _PLACEMENTS
         key = f"{width} {placement}" if placement else width
         found = self._specializations.get(key)
         if found is None:
-            from basedsl_cute.sim.rules import RULES
+            from basedsl_cute.sim.rules import rules_of
             from basedsl_cute.sim.translate.placement import assign_addresses
             from basedsl_cute.sim.translate.translation import specialize
 
             memory_map, record = self._memory_map, self._record()
             if placement:
                 memory_map = assign_addresses(record, 1 + placement)
-            found = specialize(record, width, memory_map, RULES)
+            found = specialize(record, width, memory_map, rules_of(record))
             self._specializations[key] = found
         return found
 
