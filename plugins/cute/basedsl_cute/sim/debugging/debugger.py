@@ -66,7 +66,7 @@ class FrontEnd(Protocol):
 
 @dataclass
 class State:
-    """What the user has asked for. `focus` is the block and the thread that steps follow, None
+    """The wishes of the user. `focus` is the block and the thread that steps follow, None
     until there is one.
     """
 
