@@ -17,7 +17,7 @@ from basedsl_cute.ops import distributed as ops
 
 
 class ToAll(torch.autograd.Function):
-    """The input of a divided layer: all ranks have all of it, so its gradient is a sum over ranks."""
+    """The input of a divided layer: all ranks have it, so its gradient is a sum over ranks."""
 
     @staticmethod
     def forward(ctx, x):
@@ -46,7 +46,7 @@ def share(weight, rank, ranks, mode):
 
 
 class Layer(nn.Module):
-    """Attention and an MLP with residuals, by `rank` of `ranks`; the weights are those of `full`."""
+    """Attention and an MLP with residuals, by `rank` of `ranks`, with the weights of `full`."""
 
     def __init__(self, hidden, heads, full=None, rank=0, ranks=1):
         super().__init__()

@@ -15,6 +15,7 @@ from basedsl_cute import distributed  # noqa: E402
 from basedsl_cute.ops import distributed as ops  # noqa: E402
 
 ROOT = Path(__file__).parents[3]
+LAUNCHER = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 
 
 @pytest.fixture
@@ -67,11 +68,11 @@ def test_without_a_process_group():
 def test_a_tensor_parallel_layer_under_torchrun():
     program = ROOT / "examples" / "torch" / "tensor_parallel.py"
     done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", program],
+        [*LAUNCHER, "--nproc-per-node=2", program],
         capture_output=True,
         text=True,
         check=False,
         timeout=200,
         env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
-    )  # fmt: skip
+    )
     assert "a layer on 2 ranks is equal to the layer on one" in done.stdout, done.stderr
