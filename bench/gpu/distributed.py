@@ -69,12 +69,15 @@ class Run:
     """All measurements of one rank."""
 
     def __init__(self, rank, count, options, began):
+        import torch
+
         from basedsl_cute.ops import distributed as ops
 
         self.rank, self.count, self.options, self.began = rank, count, options, began
         self.rows = []
         self.say(f"start {time.time() - began:.1f} s")
         self.space = ops.workspace(blocks=options.blocks, timeout=20.0)
+        self.token = torch.zeros(1, device="cuda")
 
     def say(self, text):
         if self.rank == 0:
@@ -90,7 +93,7 @@ class Run:
         return float(left)
 
     def everything(self):
-        parts = [self.check, self.late, self.all_reduce, self.norm, self.others]
+        parts = [self.check, self.late, self.all_reduce, self.norm, self.others, self.sweep]
         for part in parts[: 2 if self.options.check_only else None]:
             if self.left() < 5:
                 self.say(f"no time for {part.__name__}")
@@ -106,22 +109,24 @@ class Run:
         import torch
 
         choice = random.Random(7)  # the same on all ranks
-        types = [torch.float32, torch.float16, torch.bfloat16]
-        done, limit = 0, time.time() + 20
-        while done < 300:
-            if done % 20 == 0 and (self.left() < 60 or self._late(limit)):
+        kinds = ["reduce", "gather", "scatter", "all", "rows", "norm"]
+        types = [torch.bfloat16, torch.float32, torch.float16]
+        shapes = [1, 65536, 1 << 20, 129, 0, 4096, (1 << 20) + 8, 3]
+        # Few of each, for the sake of the time to compile; they are repeated in random order.
+        cases = [(kind, types[n % 3], shapes[n]) for n in range(8) for kind in kinds]
+        done, limit = 0, time.time() + 40
+        while done < 1000:
+            if done % 10 == 0 and self._late(limit):
                 break
-            kind = choice.choice(["reduce", "gather", "scatter", "all", "rows", "norm"])
-            dtype = choice.choice(types)
-            size = choice.choice([0, 1, 3, 8, 129, 4096, 65536, 1 << 20, (1 << 20) + 8])
-            seed, shift = choice.randrange(1 << 30), choice.choice([0, 0, 0, 1])
+            known = min(len(cases), 6 + done // 4)
+            kind, dtype, size = cases[done if done < 6 else choice.randrange(known)]
             delays = [choice.randrange(200_000) * choice.choice([0, 1]) for _ in range(self.count)]
             torch.cuda._sleep(delays[self.rank])
-            getattr(self, f"_check_{kind}")(dtype, size, seed, shift)
+            getattr(self, f"_check_{kind}")(dtype, size, choice.randrange(1 << 30), 0)
             done += 1
         torch.cuda.synchronize()
         self.space.check()
-        self.say(f"{done} random collectives are right")
+        self.say(f"{done} random collectives are right, of {known} kinds, types and sizes")
 
     def _late(self, limit):
         import torch
@@ -315,6 +320,7 @@ class Run:
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         dist.barrier()
         torch.cuda.synchronize()
+        dist.all_reduce(self.token)  # all GPUs begin together
         begin.record()
         call()
         end.record()
@@ -356,6 +362,25 @@ class Run:
                 del contenders["torch one-shot"]
             z.zero_()
             self.measure(f"all_reduce {_size(nbytes)}", contenders, 10 if nbytes < 64 * MIB else 4)
+
+    def sweep(self):
+        """Other numbers of blocks and threads."""
+        import torch
+
+        from basedsl_cute.ops import distributed as ops
+
+        for blocks, threads in ((32, 512), (128, 512), (64, 1024), (128, 256)):
+            if self.left() < 8:
+                break
+            space = ops.workspace(blocks=blocks, threads=threads)
+            for nbytes in (1 * MIB, 16 * MIB, 256 * MIB):
+                x = torch.randn(nbytes // 2, device="cuda").to(torch.bfloat16)
+                y = torch.empty_like(x)
+                ways = {
+                    name: partial(space.all_reduce, x, y, name) for name in ("one_shot", "two_shot")
+                }
+                what = f"{blocks} x {threads} {_size(nbytes)}"
+                self.measure(what, ways, 10 if nbytes < 64 * MIB else 4)
 
     def norm(self):
         """The all-reduce alone, and with residual and RMSNorm."""
