@@ -292,6 +292,16 @@ class TiledMma(MmaAtom):
         made: Tensor = self.op.make_fragment("C", c)
         return made
 
+    # Programs that make copies in the order of an operand's fragments use these names.
+    def _thrfrg_A(self, layout: Any) -> Any:
+        return self.tiling.thrfrg("A", layout)
+
+    def _thrfrg_B(self, layout: Any) -> Any:
+        return self.tiling.thrfrg("B", layout)
+
+    def _thrfrg_C(self, layout: Any) -> Any:
+        return self.tiling.thrfrg("C", layout)
+
     def __getattr__(self, name: str) -> Any:
         if name in ("partition_A", "partition_B", "partition_C"):
             raise of_a_thread(self, name)

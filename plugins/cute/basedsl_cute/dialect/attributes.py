@@ -42,3 +42,7 @@ PDL_ATTRIBUTE = "cute.pdl"
 EVENTS_ATTRIBUTE = "cute.events"
 SMEM_IS_TOTAL_ATTRIBUTE = "cute.smem_is_total"  # it includes what the kernel allocates
 CARVEOUT_ATTRIBUTE = "cute.smem_carveout"  # on a gpu.func: percent + 1
+# On a gpu.func: the cluster that the launch had rather than its own smaller one.
+PREFERRED_CLUSTER_ATTRIBUTE = "cute.preferred_cluster"
+# On a gpu.func: shared memory of the branches of a condition lies in the same place.
+MERGED_BRANCHES_ATTRIBUTE = "cute.merged_branches"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from basedsl import (
     DSL,
-    AdaptedArgument,
     ArgumentType,
     Bindings,
     DSLError,
@@ -35,9 +34,9 @@ from basedsl_cute.dsl.emitter import CuteEmitter
 from basedsl_cute.dsl.function import CuteFunction
 from basedsl_cute.dsl.options import CuteOptions
 from basedsl_cute.hardware.targets import SIM, TARGETS, Target, target_of
-from basedsl_cute.host.adapters import adapter_of
 from basedsl_cute.host.event import Event, EventArgument, is_event
 from basedsl_cute.host.jit_protocol import protocol_argument
+from basedsl_cute.host.kept_argument import kept_argument
 from basedsl_cute.host.kernel_launch import KernelCall, check_launched
 from basedsl_cute.host.read_only import check_read_only
 from basedsl_cute.host.stream import Stream, is_stream, stream_argument
@@ -81,9 +80,8 @@ class Cute(Language):
         dialect.load(bindings)
 
     def argument_type(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
-        adapter = adapter_of(type(value))
-        if adapter is not None:
-            return AdaptedArgument(argument_type(self, adapter(value), annotation, name), adapter)
+        if hasattr(value, "dsl_kept"):
+            return kept_argument(value, lambda form: argument_type(self, form, annotation, name))
         if annotation is Stream or is_stream(value):
             return stream_argument(value)
         if annotation is Event or is_event(value):
@@ -237,3 +235,4 @@ CUTE = CuteDSL(Cute())
 
 jit = CUTE.jit
 kernel = CUTE.kernel
+register_jit_arg_adapter = CUTE.argument_adapter

@@ -67,6 +67,7 @@ _AMPERE, _ADA, _HOPPER = "sm_80", "sm_89", "sm_90"
 _CLUSTER = ("scope", "cluster")
 
 CLUSTERS = _since("cluster of several blocks", _HOPPER)
+PREFERRED_CLUSTERS = _since("cluster of a preferred and a fallback shape", "sm_100")
 WGMMA = Requirement("wgmma", ("sm_90a",))  # PTX ISA 9.7.15
 TRY_WAIT = _since("mbarrier.try_wait", _HOPPER)
 TCGEN05 = Requirement("tcgen05", ("sm_100f",))  # PTX ISA 9.7.16

@@ -27,7 +27,9 @@ from basedsl_cute.dialect.attributes import (
     CARVEOUT_ATTRIBUTE,
     COOPERATIVE_ATTRIBUTE,
     EVENTS_ATTRIBUTE,
+    MERGED_BRANCHES_ATTRIBUTE,
     PDL_ATTRIBUTE,
+    PREFERRED_CLUSTER_ATTRIBUTE,
     SMEM_IS_TOTAL_ATTRIBUTE,
 )
 from basedsl_cute.dialect.cute_trace import cute_trace
@@ -42,9 +44,6 @@ from basedsl_cute.host.event import event_value
 from basedsl_cute.host.stream import stream_value
 
 MODULE = "kernels"
-
-_NO_FALLBACK = "clusters have the shape `cluster=`, on any GPU that has it: leave this out"
-_NO_MERGE = "allocate before the branches, and use the same memory in both"
 
 
 class KernelCall:
@@ -115,8 +114,12 @@ class KernelCall:
         `griddepcontrol_launch_dependents`, or by starting, with
         `programmatic_event_trigger_at_block_start`. `..._flags` are those of
         cuEventRecordWithFlags.
-        `hint_smem_base_uniform` has no effect. The other arguments are not supported and raise
-        DSLCallError.
+        `fallback_cluster`: the shape of clusters where one of the shape `cluster` finds no room,
+        which it divides in x and y (sm_100). The kernel asks `block_in_cluster_dim()` which it got:
+        on the simulator every second place of a large one has small ones.
+        `smem_merge_branch_allocs`: what the two branches of an `if` allocate lies in the same
+        shared memory; all threads of the block then take the same branch.
+        `hint_smem_base_uniform` has no effect.
 
         Raises DSLCallError for a missing `grid` or `block` and for sizes over the target's limits,
         DSLTypeError for sizes that are not integers.
@@ -127,19 +130,16 @@ class KernelCall:
                 hint="launch(grid=(blocks, 1, 1), block=(threads, 1, 1))",
             )
         _check_named(unknown, grid, block)
-        asked = {
-            "fallback_cluster": (fallback_cluster is not None, _NO_FALLBACK),
-            "smem_merge_branch_allocs": (smem_merge_branch_allocs, _NO_MERGE),
-        }
-        for name, (is_asked, hint) in asked.items():
-            if is_asked:
-                raise DSLCallError(f"launch({name}=...) is not supported", user_span(), hint=hint)
         trace = current_trace("launching a kernel")
         span = user_span()
         self.launched = True
         grid3 = _extents(grid, "grid", span)
         block3 = _extents(block, "block", span)
         cluster3 = None if cluster is None else _cluster(cluster, span)
+        preferred = None
+        if fallback_cluster is not None:
+            preferred, cluster3 = cluster3, _cluster(fallback_cluster, span)
+            _check_fallback(preferred, cluster3, grid3, span)
         grid_known, block_known = map(_known, (grid3, block3))
         problem = launch_problem(LaunchLimits(), grid_known, block_known, cluster3)
         if problem is not None:
@@ -152,6 +152,12 @@ class KernelCall:
             min_blocks_per_mp,
             preferred_smem_carveout,
         )
+        ir = trace.ir
+        if preferred is not None:  # the kernel is compiled for no shape of clusters
+            attributes.pop("nvvm.cluster_dim")
+            attributes[PREFERRED_CLUSTER_ATTRIBUTE] = ir.DenseI32ArrayAttr.get(preferred)
+        if smem_merge_branch_allocs:
+            attributes[MERGED_BRANCHES_ATTRIBUTE] = ir.UnitAttr.get()
         flags = {COOPERATIVE_ATTRIBUTE: cooperative, PDL_ATTRIBUTE: use_pdl}
         flags[SMEM_IS_TOTAL_ATTRIBUTE] = smem is not None
         trigger = bool(programmatic_event_trigger_at_block_start)
@@ -176,6 +182,27 @@ def _cluster(given: Any, span: Span | None) -> list[int]:
             hint="pass it as a Constexpr",
         )
     return extents
+
+
+def _check_fallback(
+    preferred: list[int] | None, fallback: list[int], grid: list[Any], span: Span | None
+) -> None:
+    """Raise DSLCallError unless clusters of the fallback shape fill a preferred one."""
+    if preferred is None:
+        raise DSLCallError(
+            "fallback_cluster= needs cluster=, the shape that is preferred",
+            span,
+            hint="launch(cluster=(4, 2, 1), fallback_cluster=(2, 1, 1))",
+        )
+    if fallback[2] != preferred[2] or any(p % f for p, f in zip(preferred, fallback, strict=True)):
+        raise DSLCallError(
+            f"fallback_cluster={tuple(fallback)} does not divide cluster={tuple(preferred)}",
+            span,
+            notes=(("it divides x and y, and z is the same", None),),
+        )
+    problem = launch_problem(LaunchLimits(), _known(grid), [1, 1, 1], preferred)
+    if problem is not None:
+        raise DSLCallError(problem.message, span, hint=problem.hint)
 
 
 def _known(extents: list[Any]) -> list[int | None]:

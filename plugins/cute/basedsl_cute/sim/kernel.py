@@ -38,7 +38,7 @@ class SimKernel:
     """
 
     def __init__(self, record: KernelRecord) -> None:
-        from basedsl_cute.sim.rules import RULES
+        from basedsl_cute.sim.rules import rules_of
         from basedsl_cute.sim.translate.placement import assign_addresses
         from basedsl_cute.sim.translate.translation import kernel_parameters, widest_lockstep
 
@@ -46,7 +46,7 @@ class SimKernel:
         self._memory_map = assign_addresses(record, 1)
         self._record: Callable[[], KernelRecord] = lambda: record
         self._specializations: dict[str, Specialization] = {}
-        self.width: LockstepWidth = widest_lockstep(record, RULES)
+        self.width: LockstepWidth = widest_lockstep(record, rules_of(record))
         self._specialization(self.width)
         self._parameters: tuple[KernelParameter, ...] = kernel_parameters(record)
 
@@ -95,6 +95,7 @@ class SimKernel:
         dynamic_smem: int = 0,
         options: SimOptions | None = None,
         cluster: Any = (1, 1, 1),
+        preferred: Any = None,
         cooperative: bool = False,
         dependent: bool = False,
     ) -> None:
@@ -102,9 +103,11 @@ class SimKernel:
 
         `grid`, `block` and `cluster` are ints or up to three of them. `args` are ints and floats
         (or NumPy scalars), and host addresses for pointers; `memory` lists the memory that may be
-        touched. `dynamic_smem` is in bytes. The blocks of a cluster run together, and those of a
-        `cooperative` launch all do. A `dependent` launch may begin before the one in front of it
-        has ended: the race check demands that it waits for that.
+        touched. `dynamic_smem` is in bytes. Every second place of a cluster of the shape
+        `preferred` has one such cluster; others have the shape `cluster`, by default the only one.
+        The blocks of a cluster run together, and those of a `cooperative` launch all do. A
+        `dependent` launch may begin before the one in front of it has ended: the race check demands
+        that it waits for that.
 
         Raises LaunchError before anything runs, and SimulationError for an error of the kernel;
         then the memory holds what was written so far.
@@ -122,7 +125,10 @@ class SimKernel:
         cluster = triple(cluster, "cluster")
         check_configuration(grid, block, cluster, self._memory_map.shared_size(dynamic_smem))
         values = self._values(args)
-        apart = cluster != (1, 1, 1) or cooperative or member is not None
+        if preferred is not None:
+            preferred = triple(preferred, "preferred cluster")
+        clustered = preferred is not None or cluster != (1, 1, 1)
+        apart = clustered or cooperative or member is not None
         observer = watching()
         width = "warp" if apart else self._choose_width(options, observer)
         specialization = self._specialization(width, observer, options.schedule_seed)
@@ -141,6 +147,7 @@ class SimKernel:
             options,
             cluster,
             cooperative,
+            preferred,
         )
         launch.member = member
         facts = specialization.race_facts
@@ -155,7 +162,7 @@ class SimKernel:
                 number = shared.begin(member.rank, grid, block)
             launch.races = RaceChecker(launch.threads, written, facts.syncs, shared, number)
             launch.races.join_ranges(launch.memory)
-            launch.asynchronous = facts.asynchronous or cluster != (1, 1, 1)
+            launch.asynchronous = facts.asynchronous or clustered
         if dependent and launch.races is not None and memory.launches:
             launch.guards += memory.launches[-1].guards()
         if observer is not None:
@@ -209,24 +216,24 @@ class SimKernel:
         how shared memory is laid out.
         """
         if observer is not None:
-            from basedsl_cute.sim.rules import RULES
+            from basedsl_cute.sim.rules import rules_of
             from basedsl_cute.sim.translate.placement import assign_addresses
             from basedsl_cute.sim.translate.translation import specialize
 
             record = self._record()
-            return specialize(record, width, assign_addresses(record), RULES, observer)
+            return specialize(record, width, assign_addresses(record), rules_of(record), observer)
         placement = seed % _PLACEMENTS
         key = f"{width} {placement}" if placement else width
         found = self._specializations.get(key)
         if found is None:
-            from basedsl_cute.sim.rules import RULES
+            from basedsl_cute.sim.rules import rules_of
             from basedsl_cute.sim.translate.placement import assign_addresses
             from basedsl_cute.sim.translate.translation import specialize
 
             memory_map, record = self._memory_map, self._record()
             if placement:
                 memory_map = assign_addresses(record, 1 + placement)
-            found = specialize(record, width, memory_map, RULES)
+            found = specialize(record, width, memory_map, rules_of(record))
             self._specializations[key] = found
         return found
 

@@ -127,6 +127,9 @@ def _run_by_warp(launch: SimLaunch, call: Any, args: tuple[Any, ...], waits: boo
     ]
     count = launch.blocks // math.prod(launch.cluster)
     members_of: Iterator[Any] = itertools.islice(_clusters(launch), count)
+    if launch.preferred is not None:
+        mixed = list(_mixed_clusters(launch, launch.preferred))
+        members_of, count = iter(mixed), len(mixed)
     if launch.chance is not None:
         shuffled = list(members_of)
         launch.chance.shuffle(shuffled)
@@ -169,6 +172,23 @@ def _clusters(launch: SimLaunch) -> Iterator[list[tuple[int, int, int]]]:
         yield [(x + dx, y + dy, z + dz) for dz, dy, dx in inside]
 
 
+def _mixed_clusters(
+    launch: SimLaunch, preferred: tuple[int, int, int]
+) -> Iterator[list[tuple[int, int, int]]]:
+    """The block indices of clusters of two shapes by rank: every second place of a preferred
+    cluster has smaller ones.
+    """
+    px, py, pz = preferred
+    gx, gy, gz = launch.grid
+    places = itertools.product(range(0, gz, pz), range(0, gy, py), range(0, gx, px))
+    for number, (z, y, x) in enumerate(places):
+        sx, sy, sz = launch.cluster if number % 2 else preferred
+        inside = list(itertools.product(range(sz), range(sy), range(sx)))
+        parts = itertools.product(range(0, pz, sz), range(0, py, sy), range(0, px, sx))
+        for oz, oy, ox in parts:
+            yield [(x + ox + dx, y + oy + dy, z + oz + dz) for dz, dy, dx in inside]
+
+
 def _start_cluster(
     launch: SimLaunch, members: list[tuple[int, int, int]], shapes: list[Lanes]
 ) -> list[Group]:
@@ -178,7 +198,10 @@ def _start_cluster(
         order = VectorClocks(len(members) * len(shapes), launch.races.events)
     blocks = [_block(launch, *place, len(shapes), order) for place in enumerate(members)]
     share = -(-launch.unstarted.count // 2)
-    cluster = Cluster(blocks, len(blocks) * len(shapes), share)
+    is_small = launch.preferred is None or len(members) == math.prod(launch.cluster)
+    shape = launch.cluster if is_small else launch.preferred
+    assert shape is not None
+    cluster = Cluster(blocks, len(blocks) * len(shapes), share, shape=shape)
     groups = []
     for block in blocks:
         block.cluster = cluster
@@ -249,7 +272,7 @@ def _run_groups(
     else:
         warps = -(-launch.threads // WARP_SIZE)
         room = warps * resident_blocks(launch.threads, launch.shared_size)
-        more_warps = warps * math.prod(launch.cluster)
+        more_warps = warps * math.prod(launch.preferred or launch.cluster)
 
         def more() -> list[tuple[Group, Any]]:
             joined = next(later, []) if len(groups) + more_warps <= room else []

@@ -67,3 +67,14 @@ def matrices_kernel(y: cute.Tensor, swizzled: cute.Constexpr):
 @cute.jit
 def matrices(y: cute.Tensor, swizzled: cute.Constexpr):
     matrices_kernel(y, swizzled).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+@cute.kernel
+def doubled_kernel(x: cute.Tensor, y: cute.Tensor):
+    i = cute.arch.block_idx()[0] * 128 + cute.arch.thread_idx()[0]
+    y[i] = x[i] + x[i]
+
+
+@cute.jit
+def doubled(x: cute.Tensor, y: cute.Tensor):
+    doubled_kernel(x, y).launch(grid=(cute.size(y) // 128, 1, 1), block=(128, 1, 1))

@@ -49,9 +49,11 @@ class SimLaunch:
         options: SimOptions,
         cluster: tuple[int, int, int] = (1, 1, 1),
         cooperative: bool = False,
+        preferred: tuple[int, int, int] | None = None,
     ) -> None:
         self.grid = grid
         self.cooperative = cooperative
+        self.preferred = preferred  # the shape of some clusters, larger than `cluster`
         self.cluster = cluster
         self.block = block
         self.threads = block[0] * block[1] * block[2]
@@ -120,6 +122,7 @@ class Cluster:
     refused: Site | None = None
     arrived: int = 0  # warps, in this phase of the cluster's barrier
     phase: int = 0  # of the barrier: how often it has completed
+    shape: tuple[int, int, int] = (1, 1, 1)  # extents in x, y, z
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -449,8 +452,9 @@ class Group:
 
     def cluster_rank(self) -> Any:
         """The block's rank in its cluster, x fastest: an int32, or one per lane."""
-        x, y, z = (self.ctaid(axis) % np.int32(n) for axis, n in enumerate(self.launch.cluster))
-        cx, cy, _ = self.launch.cluster
+        shape = self.block.cluster.shape
+        x, y, z = (self.ctaid(axis) % np.int32(n) for axis, n in enumerate(shape))
+        cx, cy, _ = shape
         return x + np.int32(cx) * (y + np.int32(cy) * z)
 
     def thread(self, lane: int) -> Thread:

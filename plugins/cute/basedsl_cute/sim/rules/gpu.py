@@ -109,7 +109,7 @@ _REGISTERS: dict[str, tuple[str, Callable[..., bool]]] = {
     "total.smem.size": ("i32(g.launch.shared_size)", always),
     "aggr.smem.size": ("i32(g.launch.shared_size)", always),
     "cluster.ctarank": ("g.cluster_rank()", per_block),
-    "cluster.nctarank": ("i32(np.prod(g.launch.cluster))", always),
+    "cluster.nctarank": ("i32(np.prod(g.block.cluster.shape))", per_block),
 }
 for _i, _axis in enumerate(_AXES):
     _REGISTERS |= {
@@ -117,10 +117,10 @@ for _i, _axis in enumerate(_AXES):
         f"ctaid.{_axis}": (f"g.ctaid({_i})", per_block),
         f"ntid.{_axis}": (f"i32(g.block_dim[{_i}])", always),
         f"nctaid.{_axis}": (f"i32(g.grid_dim[{_i}])", always),
-        f"clusterid.{_axis}": (f"g.ctaid({_i}) // i32(g.launch.cluster[{_i}])", per_block),
+        f"clusterid.{_axis}": (f"g.ctaid({_i}) // i32(g.block.cluster.shape[{_i}])", per_block),
         f"nclusterid.{_axis}": (f"i32(g.grid_dim[{_i}] // g.launch.cluster[{_i}])", always),
-        f"cluster.ctaid.{_axis}": (f"g.ctaid({_i}) % i32(g.launch.cluster[{_i}])", per_block),
-        f"cluster.nctaid.{_axis}": (f"i32(g.launch.cluster[{_i}])", always),
+        f"cluster.ctaid.{_axis}": (f"g.ctaid({_i}) % i32(g.block.cluster.shape[{_i}])", per_block),
+        f"cluster.nctaid.{_axis}": (f"i32(g.block.cluster.shape[{_i}])", per_block),
     }
 
 
