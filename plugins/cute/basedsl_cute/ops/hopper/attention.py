@@ -1,7 +1,7 @@
 """Attention on Hopper: warp-specialised, by TMA and wgmma, softmax under the products.
 
 A block computes tiles of queries, each of one head. A producer warp loads the queries, and tiles of
-keys and values into two rings of stages. Each consumer warpgroup has 64 rows. It starts S = Q K^T of
+keys and values into two rings of stages. A consumer warpgroup has 64 rows. It starts S = Q K^T of
 the next tile of keys and O += P V of this one together, and makes the scores of the next into
 weights while the tensor cores go on with the values (FlashAttention-3, Shah and others, arXiv
 2407.08608, section 3.2). Weights stay in registers, as operand A of the second product. The first
