@@ -184,7 +184,7 @@ def attention(
 # scores or masks of other kinds: those that fit into shared memory, and registers without a spill.
 HOPPER_CONFIGS = {
     64: (
-        hopper.Config((192, 112), query_stages=2),
+        hopper.Config((192, 128), persistent=False),
         hopper.Config((192, 112), query_stages=2),
         hopper.Config((128, 128), persistent=False),
     ),
