@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import linecache
 import math
@@ -30,6 +31,7 @@ from basedsl_cute.sim.machine.state import (
     Lanes,
     SimLaunch,
     UnstartedClusters,
+    lanes_of,
 )
 from basedsl_cute.sim.machine.tensor_memory import check_freed
 from basedsl_cute.sim.machine.thread_order import ThreadOrder
@@ -46,6 +48,8 @@ _AT_ONCE = 16  # clusters that run together in a shuffled schedule, at least
 
 def triple(value: Any, what: str) -> tuple[int, int, int]:
     """Convert a grid, block or cluster to three ints. Raises LaunchError, which calls it `what`."""
+    if type(value) is tuple and len(value) == 3 and all(type(n) is int and n > 0 for n in value):
+        return value
     extents = three_extents(what, value, _is_integer)
     if isinstance(extents, LaunchProblem):
         raise LaunchError(extents.message, hint=extents.hint)
@@ -57,6 +61,7 @@ def _is_integer(value: Any) -> bool:
     return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
+@functools.lru_cache(maxsize=256)
 def check_configuration(
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
@@ -122,7 +127,7 @@ def _shared_segment(launch: SimLaunch, blocks: int) -> Segment:
 
 def _run_by_warp(launch: SimLaunch, call: Any, args: tuple[Any, ...], waits: bool) -> None:
     shapes = [
-        Lanes(launch.block, first, min(WARP_SIZE, launch.threads - first), 1)
+        lanes_of(launch.block, first, min(WARP_SIZE, launch.threads - first), 1)
         for first in range(0, launch.threads, WARP_SIZE)
     ]
     count = launch.blocks // math.prod(launch.cluster)
@@ -314,7 +319,7 @@ def _run_in_step(launch: SimLaunch, call: Any, args: tuple[Any, ...], many: bool
     for first in range(0, total, batch):
         blocks = min(batch, total - first)
         if shape is None or shape.blocks != blocks:
-            shape = Lanes(launch.block, 0, launch.threads, blocks)
+            shape = lanes_of(launch.block, 0, launch.threads, blocks)
         numbers = np.arange(first, first + blocks, dtype=np.int64)
         axes = (numbers % gx, numbers // gx % gy, numbers // (gx * gy))
         index = tuple(a.astype(np.int32) if many else int(a[0]) for a in axes)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from basedsl_cute.sim.affine import Affine
 from basedsl_cute.sim.errors import (
     MemoryAccessError,
     Note,
@@ -20,6 +21,7 @@ from basedsl_cute.sim.errors import (
     UninitializedReadError,
     extent_note,
 )
+from basedsl_cute.sim.machine import affine_access
 from basedsl_cute.sim.machine import poison as poisons
 from basedsl_cute.sim.machine import races as race_checks
 from basedsl_cute.sim.machine.access import MemoryAccess
@@ -53,6 +55,11 @@ def load_memory(g: Group, a: MemoryAccess, address: Any, m: Mask) -> Any:
     """The values that the lanes in `m` read at `address`; anything in the other lanes. Raises
     MemoryAccessError, UninitializedReadError and RaceError.
     """
+    if type(address) is Affine:
+        got = affine_access.load(g, a, address, m)
+        if got is not None:
+            return got
+        address = address.dense
     if m is not None:  # masked lanes read what the first active lane reads
         address = np.where(m, address, address[m.argmax()])
     segment = _guess(g, a)
@@ -70,6 +77,10 @@ def store_memory(g: Group, a: MemoryAccess, address: Any, value: Any, m: Mask) -
     """Write `value` (per lane, or uniform) at `address` for the lanes in `m`. Where lanes write to
     the same place the highest lane wins. Raises MemoryAccessError and RaceError.
     """
+    if type(address) is Affine:
+        if affine_access.store(g, a, address, value, m):
+            return
+        address = address.dense
     who = None
     if m is not None:
         who = np.flatnonzero(m)

@@ -181,6 +181,8 @@ class RaceChecker:
         if home is None:
             return
         history, start = home
+        if history.runs is not None:
+            history.spread_runs()
         if start:
             offset = offset + start
         index = history.index(offset, a.nbytes, itemsize)
@@ -226,6 +228,25 @@ class RaceChecker:
         if kind == STRONG_WRITE:
             history.wrote = event
         self._join(g, segment, history, kind, index, thread, stamp)
+
+    def record_run(self, g: Any, a: MemoryAccess, segment: Segment, first: int, kind: int) -> bool:
+        """Record a plain access of all lanes to one word after another, from the byte `first` of a
+        segment; False if it must be recorded word by word.
+        """
+        home = self._homes[segment]
+        assert home is not None
+        history, start = home
+        if a.dtype.itemsize != 1 << history.shift or not g.known.is_run:
+            return False
+        word = (first + start) >> history.shift
+        event = len(self.events)
+        delta = g.known.first_thread - word
+        if not history.add_run(kind, event, word, word + g.lanes, delta):
+            return False
+        self.events.append(a)
+        if kind == PLAIN_WRITE:
+            history.wrote = event
+        return True
 
     def _join(
         self,

@@ -35,7 +35,11 @@ class ThreadOrder:
         self.events = events
         self.block_threads = block_threads
         self.shape = shape
-        self.threads = (numbers * block_threads)[shape.block_number] + shape.linear.astype(np.int64)
+        self.numbers = numbers
+        self._threads: Any = None
+        # True if the lanes have one number after another.
+        self.is_run = shape.threads == block_threads and shape.blocks == len(numbers)
+        self.first_thread = int(numbers[0]) * block_threads
         self.first_block = int(numbers[0])
         self._first_lane = int(shape.linear[0])
         self.floor = 0
@@ -53,6 +57,14 @@ class ThreadOrder:
         # a barrier.
         self._pending: dict[int, Knowledge] = {}
         self._pending_blocks: dict[int, Knowledge] = {}
+
+    @property
+    def threads(self) -> Any:
+        """The number of each lane's thread in the grid, `(lanes,)`."""
+        if self._threads is None:
+            first = (self.numbers * self.block_threads)[self.shape.block_number]
+            self._threads = first + self.shape.linear.astype(np.int64)
+        return self._threads
 
     @property
     def now(self) -> int:

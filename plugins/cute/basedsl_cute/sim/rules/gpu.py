@@ -128,6 +128,12 @@ def _register(name: str, expression: str, uniform: Callable[..., bool]) -> None:
     @rule(f"nvvm.read.ptx.sreg.{name}", uniform=uniform)
     def read_register(e: PythonEmitter, op: Op) -> None:
         (result,) = op.results
+        if result not in e.uniformity.used:
+            return
+        if result in e.affine:
+            kind, axis = name.split(".")
+            e.let(result, f"g.affine_{kind}({_AXES.index(axis)})")
+            return
         dtype = e.dtype(result.type)
         wide = "i64" if "i64(" in expression else "i32"
         e.let(result, expression if dtype == wide else f"({expression}).astype({dtype})")
