@@ -5,7 +5,7 @@ even block of a pair, its leader, issues the MMAs: only it waits for full stages
 arrivals for it go to its mbarriers. What tcgen05.mma has read or written is told by tcgen05.commit.
 
 A thread orders its tcgen05 instructions around the mbarriers of other threads by
-`tcgen05.fence` (PTX ISA 9.7.16.6.4): the pipelines emit these.
+`tcgen05.fence` (PTX ISA, of that title): the pipelines emit these.
 """
 
 from __future__ import annotations
