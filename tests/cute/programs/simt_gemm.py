@@ -75,7 +75,7 @@ class SimtGemm:
         ).launch(grid=grid_dim, block=[cute.size(atoms_layout), 1, 1])
 
     def tiled_copy(self, tensor, major, extent):
-        """Of four elements along M or N where these are contiguous and aligned, else of one."""
+        """Return a copy by four elements along M or N where these are contiguous and aligned."""
         vector, threads = (
             1,
             cute.make_layout((self._num_threads // self._bK, self._bK), stride=(self._bK, 1)),
