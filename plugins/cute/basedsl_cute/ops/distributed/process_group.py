@@ -13,7 +13,7 @@ from basedsl_cute.interop.cuda import as_custream
 from basedsl_cute.ops.distributed.lamport import EMPTY
 from basedsl_cute.ops.distributed.workspace import Workspace, sizes
 
-BLOCKS, THREADS = 64, 512
+BLOCKS, THREADS = 128, 512
 TIMEOUT = 30.0
 
 _found: dict[Any, Workspace | None] = {}  # by the name of a group and the number of a device
