@@ -11,7 +11,7 @@ from basedsl import DSLRuntimeError
 from basedsl_cute.distributed import empty
 from basedsl_cute.interop.cuda import as_custream
 from basedsl_cute.ops.distributed.lamport import EMPTY
-from basedsl_cute.ops.distributed.workspace import Workspace, sizes
+from basedsl_cute.ops.distributed.workspaces import Workspace, sizes
 
 BLOCKS, THREADS = 128, 512
 TIMEOUT = 30.0
