@@ -56,7 +56,7 @@ def rank_main(rank, count, options, began):
     run = Run(rank, count, options, began)
     try:
         run.everything()
-    except Exception:
+    except Exception:  # printed with its rank, and raised again
         print(f"rank {rank}:\n{traceback.format_exc()}", flush=True)
         raise
     if rank == 0 and options.out:
@@ -271,12 +271,12 @@ class Run:
                 call()
                 torch.cuda.synchronize()
                 ways[name, "eager"] = partial(_repeat, call, calls)
-            except Exception as error:
+            except Exception as error:  # the others go on
                 failed[name] = str(error).splitlines()[0][:90]
                 continue
             try:
                 ways[name, "graph"] = self._graph(call, calls).replay
-            except Exception as error:
+            except Exception as error:  # the others go on
                 failed[f"{name} in a graph"] = str(error).splitlines()[0][:90]
                 torch.cuda.synchronize()
         times = {way: [] for way in ways}

@@ -5,12 +5,12 @@ even block of a pair, its leader, issues the MMAs: only it waits for full stages
 arrivals for it go to its mbarriers. What tcgen05.mma has read or written is told by tcgen05.commit.
 
 A thread orders its tcgen05 instructions around the mbarriers of other threads by
-`tcgen05.fence` (PTX ISA 9.7.16.6.4): the pipelines emit these.
+`tcgen05.fence` (PTX ISA, of that title): the pipelines emit these.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from basedsl import DSLTypeError, Int16
 from basedsl_cute import algebra, arch, nvgpu
@@ -185,14 +185,8 @@ class PipelineTmaUmma(PipelineOfMma):
         self._commit(self.empty + state.index)
 
 
-class PipelineUmmaAsync(PipelineOfMma):
-    """A ring of accumulators that tcgen05.mma writes and threads read, as those of an epilogue.
-
-    In a pair both blocks' threads read their own tensor memory: a commit tells both, and all of
-    them arrive at the leader's empty barrier.
-    """
-
-    _filled_by = PipelineOp.TCGen05Mma
+class PipelineOfMmaAndThreads(PipelineOfMma):
+    """The base of pipelines with tcgen05.mma at one end and threads at the other."""
 
     @classmethod
     @takes_location_untyped
@@ -205,21 +199,30 @@ class PipelineUmmaAsync(PipelineOfMma):
         consumer_group: CooperativeGroup,
         cta_layout_vmnk: Any = None,
         defer_sync: bool = False,
-    ) -> PipelineUmmaAsync:
+    ) -> Self:
         """Make a pipeline and initialise its barriers; every thread of the cluster calls it.
 
         - `barrier_storage`, `num_stages`, `defer_sync`: as for `PipelineAsync.create`.
-        - `producer_group`: of size 1, the warp that multiplies.
-        - `consumer_group`: the arrivals that release a stage, of both blocks of a pair.
+        - `producer_group`, `consumer_group`: the size of the MMA's is the number of warps that
+          multiply; that of the threads' the arrivals that fill or release a stage, of both blocks
+          of a pair.
         - `cta_layout_vmnk`: the layout of the cluster's blocks; None for one block.
 
         Raises DSLTypeError for another layout or number of stages.
         """
         groups = producer_group, consumer_group
-        made: PipelineUmmaAsync = cls._make(
-            barrier_storage, num_stages, groups, cta_layout_vmnk, defer_sync
-        )
+        made: Self = cls._make(barrier_storage, num_stages, groups, cta_layout_vmnk, defer_sync)
         return made
+
+
+class PipelineUmmaAsync(PipelineOfMmaAndThreads):
+    """A ring of accumulators that tcgen05.mma writes and threads read, as those of an epilogue.
+
+    In a pair both blocks' threads read their own tensor memory: a commit tells both, and all of
+    them arrive at the leader's empty barrier.
+    """
+
+    _filled_by = PipelineOp.TCGen05Mma
 
     @takes_location
     def producer_commit(self, state: PipelineState) -> None:
@@ -234,40 +237,13 @@ class PipelineUmmaAsync(PipelineOfMma):
         self._arrive(self.empty + state.index, self._facts.consumer)
 
 
-class PipelineAsyncUmma(PipelineOfMma):
+class PipelineAsyncUmma(PipelineOfMmaAndThreads):
     """A ring of stages that threads fill and tcgen05.mma reads, in shared or tensor memory.
 
     Stores to shared memory come before a `fence_view_async_shared`, those to tensor memory before a
     `fence_view_async_tmem_store`, and both before `producer_commit`. In a pair the threads of both
     blocks arrive at the leader's full barrier.
     """
-
-    @classmethod
-    @takes_location_untyped
-    def create(  # type: ignore[override]
-        cls,
-        *,
-        barrier_storage: Any,
-        num_stages: int,
-        producer_group: CooperativeGroup,
-        consumer_group: CooperativeGroup,
-        cta_layout_vmnk: Any = None,
-        defer_sync: bool = False,
-    ) -> PipelineAsyncUmma:
-        """Make a pipeline and initialise its barriers; every thread of the cluster calls it.
-
-        - `barrier_storage`, `num_stages`, `defer_sync`: as for `PipelineAsync.create`.
-        - `producer_group`: the arrivals that fill a stage, of both blocks of a pair.
-        - `consumer_group`: its size is the number of MMA warps that release a stage.
-        - `cta_layout_vmnk`: the layout of the cluster's blocks; None for one block.
-
-        Raises DSLTypeError for another layout or number of stages.
-        """
-        groups = producer_group, consumer_group
-        made: PipelineAsyncUmma = cls._make(
-            barrier_storage, num_stages, groups, cta_layout_vmnk, defer_sync
-        )
-        return made
 
     @takes_location
     def producer_commit(self, state: PipelineState) -> None:
