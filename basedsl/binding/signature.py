@@ -143,7 +143,7 @@ class Signature:
 
 
 def _elsewhere(error: TypeError) -> str:
-    """Where an argument belongs that no parameter of a function takes, if its name tells."""
+    """Return text that says where an argument belongs that the function does not take, if known."""
     _, _, name = str(error).partition("unexpected keyword argument ")
     if name.strip("'") in _OF_LAUNCHES:
         return f"; {name.strip(chr(39))}= belongs to .launch()"
