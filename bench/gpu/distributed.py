@@ -69,12 +69,15 @@ class Run:
     """All measurements of one rank."""
 
     def __init__(self, rank, count, options, began):
+        import torch
+
         from basedsl_cute.ops import distributed as ops
 
         self.rank, self.count, self.options, self.began = rank, count, options, began
         self.rows = []
         self.say(f"start {time.time() - began:.1f} s")
         self.space = ops.workspace(blocks=options.blocks, timeout=20.0)
+        self.token = torch.zeros(1, device="cuda")
 
     def say(self, text):
         if self.rank == 0:
@@ -317,6 +320,7 @@ class Run:
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         dist.barrier()
         torch.cuda.synchronize()
+        dist.all_reduce(self.token)  # all GPUs begin together
         begin.record()
         call()
         end.record()

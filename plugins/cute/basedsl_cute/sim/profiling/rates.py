@@ -106,7 +106,7 @@ def measured_rates(facts: dict[str, Any]) -> Rates:
         l2_latency=unit("l2_latency"),
         memory_latency=latency,
         memory_queue=(loaded - latency) / (use / (2 - 2 * use)),
-        l2=unit("l2_read_32mib") * 1e9 / clock / processors,
+        l2=max(unit("l2_read_32mib") * 1e9 / clock / processors, unit("tma_l2_32768x4")),
         memory=unit("hbm_copy_1") * 1e9,
         l2_size=int(facts["l2_bytes"]),
         mma=unit("mma_sustained", unit("mma_rate_16warps") / per_cycle) * per_cycle,
