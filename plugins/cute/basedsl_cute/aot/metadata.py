@@ -106,7 +106,7 @@ def _decoded(value: Any) -> Any:
         case {"class": name}:
             return _class(name)
         case {"object": name, "fields": fields}:
-            made = object.__new__(_class(name))
+            made: Any = object.__new__(_class(name))
             for field, part in _decoded(fields).items():
                 object.__setattr__(made, field, part)
             return made
