@@ -119,7 +119,7 @@ class DSL(Generic[L]):
             try:
                 call = self.driver.bind(function, args, kwargs, self.settings(options))
                 return self.driver.compile(call)
-            except Exception as error:
+            except Exception as error:  # told, and raised again
                 self.driver.raised(function, error)
                 raise
 

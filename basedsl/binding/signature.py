@@ -161,7 +161,7 @@ def _evaluate(text: str, name: str, fn: Callable[..., Any]) -> Any:
             continue
     try:
         return eval(text, scope)
-    except Exception as error:
+    except Exception as error:  # any expression of the user's
         raise DSLTypeError(
             f"the annotation '{text}' of '{name}' cannot be evaluated: {error}",
             span_of_function(fn),

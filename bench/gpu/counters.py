@@ -175,7 +175,7 @@ def child(only):
             function(*given, **more)
             torch.cuda.synchronize()
             print(f"CASE {name}", flush=True)
-        except Exception as error:
+        except Exception as error:  # the others go on
             print(f"FAILED {name}: {error}", flush=True)
 
 

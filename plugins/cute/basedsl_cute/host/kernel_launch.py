@@ -40,6 +40,7 @@ from basedsl_cute.hardware.launch_limits import (
     three_extents,
 )
 from basedsl_cute.hardware.targets import MAX_BLOCKS_PER_SM, MAX_THREADS_PER_BLOCK
+from basedsl_cute.host.debug_points import debug_points
 from basedsl_cute.host.event import event_value
 from basedsl_cute.host.stream import stream_value
 
@@ -344,7 +345,9 @@ def _trace_kernel(
 
     pairs = zip(call.values, kernel.signature.parameters, strict=True)
     values = [v if p.is_constexpr else _declared(v, p) for v, p in pairs]
-    name, operands = trace_kernel(trace, kernel, values, opened, span=span)
+    on_simulator = not trace.language.target(trace.options).is_gpu
+    with debug_points(kernel.fn, on_simulator):
+        name, operands = trace_kernel(trace, kernel, values, opened, span=span)
     cute_trace(trace).kernel_operands += zip(parameters, operands, strict=True)
     return name, operands
 
