@@ -13,7 +13,7 @@ from types import CellType, CodeType
 from typing import Any
 
 from basedsl.errors import DSLError
-from basedsl.location import Span, is_internal, span_of_code
+from basedsl.location import Span, is_internal, span_of_code, span_of_definition
 from basedsl.metastage.namespaces import instructions
 from basedsl.numeric import DynamicText, is_dynamic
 from basedsl.pytree import flatten
@@ -69,7 +69,7 @@ def check_left_values(found: dict[str, Any], before: Guards, code: CodeType) -> 
                     _put_back(guard)
             raise DSLError(
                 f"'{path}' outlives the call and cannot hold a dynamic value",
-                _span_of(code, path),
+                _span_of(code, path) or span_of_definition(code),
                 hint="a value known only at run time does not exist after compilation: return it, "
                 "or store it in an array",
             )
