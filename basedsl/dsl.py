@@ -18,7 +18,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 from basedsl.binding import argument_type
 from basedsl.compiled import Compiled
 from basedsl.driver import Driver
-from basedsl.errors import DSLCallError, users_frames, with_article
+from basedsl.errors import DSLCallError, DSLTypeError, users_frames, with_article
 from basedsl.function import BoundFunction, DSLFunction
 from basedsl.language import Language
 from basedsl.location import is_internal, mark_internal
@@ -29,6 +29,7 @@ from basedsl.tracer import ir_types
 L = TypeVar("L", bound=Language)
 P = ParamSpec("P")
 R = TypeVar("R")
+A = TypeVar("A", bound=Callable[[Any], Any])
 
 
 class DSL(Generic[L]):
@@ -118,9 +119,31 @@ class DSL(Generic[L]):
             try:
                 call = self.driver.bind(function, args, kwargs, self.settings(options))
                 return self.driver.compile(call)
-            except Exception as error:
+            except Exception as error:  # told, and raised again
                 self.driver.raised(function, error)
                 raise
+
+    def argument_adapter(self, *kinds: type) -> Callable[[A], A]:
+        """Decorate a function that converts values of the classes `kinds` to arguments of this
+        DSL's functions.
+
+        It takes one value and returns one that the DSL can pass: a number, an array, or a tuple,
+        NamedTuple or dataclass of these. It runs at every call; values share compiled code if
+        their results have one argument type. Raises DSLTypeError unless `kinds` are classes.
+
+            @toy.TOY.argument_adapter(Temperature)
+            def in_kelvin(temperature):
+                return temperature.kelvin
+        """
+        if not kinds or not all(isinstance(kind, type) for kind in kinds):
+            raise DSLTypeError(f"an adapter is registered for classes, not for {kinds}")
+
+        def register(adapter: A) -> A:
+            for kind in kinds:
+                self.language.register_adapter(kind, adapter)
+            return adapter
+
+        return register
 
     def ir_types(self, value: Any) -> list[Any]:
         """Return the MLIR types that a Python object becomes as an argument; none for a static
@@ -173,5 +196,7 @@ def _resolve_callable(function: Any, args: tuple[Any, ...]) -> tuple[DSLFunction
         return call, (function, *args)
     raise DSLCallError(
         f"compile takes a @jit function, got {with_article(type(function))}",
-        hint="decorate the function with @jit",
+        hint="write compile(f, x), without calling f"
+        if function is None
+        else "decorate the function with @jit",
     )

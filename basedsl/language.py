@@ -84,6 +84,19 @@ class Language:
 
     # Arguments -----------------------------------------------------------------------------------
 
+    def adapter_of(self, kind: type) -> Callable[[Any], Any] | None:
+        """Return the function that `DSL.argument_adapter` registered for a class or for the nearest
+        base of it; None without one.
+        """
+        adapters: dict[type, Callable[[Any], Any]] | None = vars(self).get("_adapters")
+        if not adapters:
+            return None
+        return next((adapters[base] for base in kind.__mro__ if base in adapters), None)
+
+    def register_adapter(self, kind: type, adapter: Callable[[Any], Any]) -> None:
+        """Let `adapter` convert values of a class and its subclasses to arguments."""
+        vars(self).setdefault("_adapters", {})[kind] = adapter
+
     def argument_type(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
         """Return the argument type of a value of the DSL's own kinds, such as an array, pointer or
         stream; None leaves the value to the core (numbers, static values, trees) and to adapters of

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from basedsl.testing import Golden, golden, why_no_gpu
+
+# Where there is a GPU, JAX would put arrays on it, also for tests of the simulator, and take most
+# of its memory in each of the processes that run tests.
+os.environ.setdefault("JAX_DEFAULT_DEVICE", "cpu")
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

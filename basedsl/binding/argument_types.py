@@ -1,13 +1,14 @@
 """`argument_type`: from a Python value and an annotation to the type of an argument.
 
-The first that applies decides: `Constexpr`, a plugin's adapter, the language's own kinds, numbers,
-values that are static without an annotation, trees (tuples, dataclasses, ...).
+The first that applies decides: `Constexpr`, a plugin's adapter or a program's, the language's own
+kinds, numbers, values that are static without an annotation, trees (tuples, dataclasses, ...).
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
 from basedsl.binding.arguments import (
@@ -39,6 +40,7 @@ class DeclaresArguments(Protocol):
     def default_int(self) -> Any: ...
     @property
     def default_float(self) -> Any: ...
+    def adapter_of(self, kind: type) -> Callable[[Any], Any] | None: ...
     def argument_type(self, value: Any, annotation: Any, name: str) -> ArgumentType | None: ...
 
 
@@ -60,11 +62,13 @@ def argument_type(
             )
         return StaticArgument(static_key(value, name), value)
     adapter = plugin_manager().adapter_for(language.name, type(value), annotation)
+    if adapter is None:
+        adapter = language.adapter_of(type(value))
     if adapter is not None:
         made = adapter(value)
         if type(made) is type(value):
             raise DSLCallError(
-                f"a plugin adapts {describe(value)} ('{name}') to another {describe(made)}"
+                f"an adapter makes {describe(value)} ('{name}') another {describe(made)}"
             )
         return AdaptedArgument(argument_type(language, made, annotation, name), adapter)
     found = language.argument_type(value, annotation, name)
@@ -157,7 +161,7 @@ def _declared_fields(cls: type) -> dict[str, Any]:
         if isinstance(text, str):
             try:
                 annotation = eval(text, dict(scope))
-            except Exception:
+            except Exception:  # any expression of the user's
                 continue
         found[name] = annotation
     return found

@@ -257,8 +257,8 @@ class Numeric(metaclass=NumericMeta):
         return +self  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
-        """What Python's number has and this one has not is an error, not a missing attribute, for
-        `hasattr` and `getattr` would take another path than in Python.
+        """Refuse a name that Python's number has and this one has not, by an error that is no
+        AttributeError: `hasattr` and `getattr` would take another path than in Python.
         """
         cls = python_class(type(self)) if "format" in type(self).__dict__ else object
         if name[:2] != "__" and hasattr(cls, name) and not asks_as_library(sys._getframe(1)):
@@ -412,6 +412,10 @@ class Integer(Numeric):
         result.value, result.weak, result.region = self.value, self.weak, self.region
         result.divby = math.lcm(n, self.divby)
         return result
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        # Python would ask a dynamic index for its number before it says this.
+        raise TypeError(f"{type(self).__name__!r} object does not support item assignment")
 
     def __index__(self) -> int:
         if self.region is not None:

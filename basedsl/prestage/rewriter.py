@@ -7,7 +7,6 @@ them and leave their facts in the unit. Rewritings are kept per code object.
 from __future__ import annotations
 
 import ast
-import difflib
 import itertools
 import weakref
 from collections.abc import Callable
@@ -44,6 +43,8 @@ class PassDiff(NamedTuple):
     after: str
 
     def __str__(self) -> str:
+        import difflib  # only whoever prints a change needs it
+
         lines = difflib.unified_diff(
             self.before.splitlines(), self.after.splitlines(), "before", self.name, lineterm=""
         )

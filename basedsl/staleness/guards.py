@@ -329,7 +329,7 @@ class Guards:
                 self._value(one)
 
     def _iterator(self, value: Any) -> None:
-        """What an iterator leads to; the code of a generator may read anything."""
+        """Watch what an iterator leads to; the code of a generator may read anything."""
         if not is_iterator(value):
             return
         if isinstance(value, types.GeneratorType) and value.gi_frame is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import fractions
+import os
 import subprocess
 import sys
 
@@ -20,7 +21,7 @@ LATER = (
 )  # fmt: skip
 
 #: Rooms of the packages that the first compilation, a launch or some kernels load.
-ROOMS = ("aot", "executors", "lowering", "nvgpu.tcgen05", "ops", "sim", "utils.blackwell_helpers")
+ROOMS = ("aot", "arch", "executors", "lowering", "nvgpu", "ops", "pipeline", "sim", "utils")
 
 PROGRAM = """
 import sys
@@ -64,6 +65,42 @@ assert importlib.import_module("basedsl_cute.cute.nvgpu") is basedsl_cute.nvgpu
 added = [type(finder) for finder in sys.meta_path if finder not in finders]
 print([cls for cls in added if cls.__module__.startswith("basedsl_cute.")])
 """
+
+
+COMMON = """
+import sys
+import numpy
+import basedsl_cute as cute
+
+@cute.kernel
+def kernel(x: cute.Tensor):
+    x[cute.arch.thread_idx()[0]] = 1.0
+
+@cute.jit
+def host(x: cute.Tensor):
+    cute.utils.SmemAllocator()
+    cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32)
+    kernel(x).launch(grid=1, block=4)
+
+x = numpy.zeros(4, numpy.float32)
+host(x)
+assert x.tolist() == [1.0] * 4
+names = "lowering.ptx", "nvgpu.t", "nvgpu.w", "sim.rules.tcgen05", "utils.blackwell", "utils.hopper"
+print(*(name for name in sys.modules if name.startswith(tuple(f"basedsl_cute.{n}" for n in names))))
+"""
+
+
+def test_a_common_kernel_on_the_simulator_loads_nothing_of_other_architectures(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(COMMON)
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env={**os.environ, "CUTE_DSL_ARCH": "sim", "BASEDSL_CACHE": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == []
 
 
 def test_no_module_of_cute_puts_a_finder_into_pythons_import_system():

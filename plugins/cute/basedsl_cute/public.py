@@ -211,10 +211,9 @@ from basedsl_cute.dsl.compile import (
     PtxasOptions,
     compile,
 )
-from basedsl_cute.dsl.cute import CUTE, jit, kernel
+from basedsl_cute.dsl.cute import CUTE, jit, kernel, register_jit_arg_adapter
 from basedsl_cute.dsl.machine import synchronize, target_description
 from basedsl_cute.dsl.toolkit import CUDA_VERSION, target_version
-from basedsl_cute.host.adapters import register_jit_arg_adapter
 from basedsl_cute.host.event import Event
 from basedsl_cute.host.stream import Stream
 from basedsl_cute.interop import cuda, testing, torch

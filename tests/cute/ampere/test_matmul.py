@@ -10,6 +10,7 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
+from basedsl_cute.nvgpu import warp
 from basedsl_cute.ops import matmul
 from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import sgemm
@@ -196,6 +197,28 @@ def test_nothing_to_compute(sim):
     assert matmul(normal(3, 2, 8), normal(3, 8, 0)).shape == (3, 2, 0)
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 0), (0,)])
+def test_without_columns_products_are_zeros(sim, shape):
+    bias, out = normal(5), np.full((*shape[:-1], 5), np.nan, np.float16)
+    assert matmul(normal(*shape), normal(0, 5), bias=bias, out=out, config=SMALL) is out
+    np.testing.assert_array_equal(out, np.zeros_like(out) + bias)
+
+
+@pytest.mark.parametrize("rows", [8, 16])
+def test_float64(target, rows, monkeypatch):
+    if rows == 8:
+        op = warp.MmaF64Op((8, 8, 4))
+        monkeypatch.setattr(ampere_gemm, "instruction", lambda *_: op)
+        monkeypatch.setattr(multiply, "_plans", {})
+        monkeypatch.setattr(multiply, "_kernels", {})
+    a, b = normal(70, 17, dtype=np.float64), normal(17, 45, dtype=np.float64)
+    bias = normal(45, dtype=np.float64)
+    config = ampere_gemm.Config((64, 64, 16), (2, 1))
+    c = matmul(a, b, alpha=0.1, bias=bias, activation="relu", config=config)
+    cute.synchronize()
+    np.testing.assert_allclose(c, np.maximum(0.1 * (a @ b) + bias, 0), atol=1e-13)
+
+
 REFUSED = {
     r"a of \(3, 4\) times b of \(3, 4\): 4 columns and 3 rows": lambda: matmul(
         normal(3, 4), normal(3, 4)
@@ -204,11 +227,13 @@ REFUSED = {
     "does not multiply Float16 and Float32": lambda: matmul(
         normal(3, 4), normal(4, 3, dtype=np.float32)
     ),
-    "does not multiply Float64 and Float64": lambda: matmul(np.ones((3, 4)), np.ones((4, 3))),
+    "does not multiply Int32 and Int32": lambda: matmul(*(np.ones((4, 4), np.int32),) * 2),
+    "Float64 is multiplied by ops.ampere.gemm": lambda: matmul(
+        np.ones((3, 4)), np.ones((4, 3)), config=hopper_gemm.Config()
+    ),
     "takes vectors and matrices": lambda: matmul(np.float16(3) * np.ones(()), normal(4)),
     "takes arrays of PyTorch, CuPy or NumPy, not a list": lambda: matmul([1], [2]),
     "b is a builtins.list, unlike a|not a list": lambda: matmul(normal(3, 4), [1]),
-    "has no columns": lambda: matmul(normal(3, 0), normal(0, 4)),
     "activation='rely' is unknown": lambda: matmul(normal(3, 4), normal(4, 3), activation="rely"),
     "an epilogue replaces bias": lambda: matmul(
         normal(3, 4), normal(4, 3), bias=normal(3), epilogue=lambda x: x

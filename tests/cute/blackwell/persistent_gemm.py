@@ -23,6 +23,7 @@ class PersistentGemm:
         acc_dtype=cutlass.Float32,
         stages=(3, 2, 2),
         active_clusters=2,
+        overlap=0,
     ):
         self.mma_tiler = (*tile, 1)
         self.cluster = cluster
@@ -32,6 +33,8 @@ class PersistentGemm:
         self.acc_dtype = acc_dtype
         self.num_ab_stage, self.num_acc_stage, self.num_c_stage = stages
         self.active_clusters = active_clusters
+        # Columns that two stages of accumulators share, whose barrier has one stage then.
+        self.overlap = overlap
         self.epilogue_warp_id = (0, 1, 2, 3)
         self.mma_warp, self.tma_warp, self.sched_warp = 4, 5, 6
         self.threads = 32 * (7 if self.is_dynamic else 6)
@@ -170,7 +173,7 @@ class PersistentGemm:
         ab_producer, ab_consumer = ab.make_participants()
         acc = pipeline.PipelineUmmaAsync.create(
             barrier_storage=storage.acc_barriers.data_ptr(),
-            num_stages=self.num_acc_stage,
+            num_stages=1 if self.overlap else self.num_acc_stage,
             producer_group=one,
             consumer_group=pipeline.CooperativeGroup(thread, v * len(self.epilogue_warp_id)),
             cta_layout_vmnk=self.vmnk,
@@ -221,6 +224,10 @@ class PersistentGemm:
         shape = mma.partition_shape_C(self.mma_tiler[:2])
         fake = mma.make_fragment_C(cute.append(shape, self.num_acc_stage))
         columns = utils.get_num_tmem_alloc_cols(fake)
+        sums_layout = fake.layout
+        if cutlass.const_expr(self.overlap):
+            step = self.mma_tiler[1] - self.overlap
+            sums_layout = cute.make_layout(fake.shape, stride=(*fake.stride[:3], step))
         k_tiles = cute.size(gA, mode=[3])
         pipeline.pipeline_init_wait(cluster_shape_mn=self.vmnk)
 
@@ -282,12 +289,15 @@ class PersistentGemm:
         if warp == self.mma_warp:
             tmem.wait_for_alloc()
             start = tmem.retrieve_ptr(self.acc_dtype)
-            sums = cute.make_tensor(start, fake.layout)
+            sums = cute.make_tensor(start, sums_layout)
             acc_state = pipeline.make_pipeline_state(
-                pipeline.PipelineUserType.Producer, self.num_acc_stage
+                pipeline.PipelineUserType.Producer, 1 if self.overlap else self.num_acc_stage
             )
             while work.is_valid_tile:
-                here = sums[None, None, None, acc_state.index]
+                stage = acc_state.index
+                if cutlass.const_expr(self.overlap):
+                    stage = acc_state.phase ^ 1
+                here = sums[None, None, None, stage]
                 if is_leader:
                     acc.producer_acquire(acc_state)
                     mma.set(tcgen05.Field.ACCUMULATE, False)
@@ -318,9 +328,9 @@ class PersistentGemm:
             tmem.allocate(columns)
             tmem.wait_for_alloc()
             start = tmem.retrieve_ptr(self.acc_dtype)
-            sums = cute.make_tensor(start, fake.layout)
+            sums = cute.make_tensor(start, sums_layout)
             acc_state = pipeline.make_pipeline_state(
-                pipeline.PipelineUserType.Consumer, self.num_acc_stage
+                pipeline.PipelineUserType.Consumer, 1 if self.overlap else self.num_acc_stage
             )
             if cutlass.const_expr(self.tma_store):
                 stores = pipeline.PipelineTmaStore.create(
@@ -367,6 +377,7 @@ class PersistentGemm:
                             )
                         ),
                         mC_mnl=mC,
+                        overlapping_accum=self.overlap > 0,
                     )
                 executed += 1
                 if cutlass.const_expr(self.is_dynamic):

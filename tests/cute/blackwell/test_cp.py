@@ -1,4 +1,4 @@
-"""tcgen05.cp and shift on random bytes against PTX ISA 9.7.16.9: each shape, expansion, pairs."""
+"""tcgen05.cp and shift on random bytes against the PTX ISA: each shape, expansion, pairs."""
 
 import numpy as np
 import pytest

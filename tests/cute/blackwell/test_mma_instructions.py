@@ -1,4 +1,4 @@
-"""Every kind of tcgen05.mma on random bytes against NumPy, from PTX ISA 9.7.16 alone.
+"""Every kind of tcgen05.mma on random bytes against NumPy, from the PTX ISA alone.
 
 Operands lie in shared memory as core matrices with random offsets (K-major, no swizzle), or A in
 tensor memory; D, scale factors and all else in tensor memory is random before. `descriptor` has the

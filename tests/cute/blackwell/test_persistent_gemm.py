@@ -20,6 +20,10 @@ CASES = {
     "clc, pairs": (PersistentGemm((256, 64), (2, 1), True, "clc"), (1024, 128, 64, 1)),
     "beyond the edges": (PersistentGemm(), (200, 72, 40, 1)),
     "from registers": (PersistentGemm(tma_store=False), (200, 72, 72, 1)),
+    "overlapping accumulators": (
+        PersistentGemm((128, 128), tma_store=False, overlap=32, active_clusters=1),
+        (256, 256, 64, 1),
+    ),
     "pairs from registers": (
         PersistentGemm((256, 64), (2, 1), True, tma_store=False),
         (300, 72, 72, 1),

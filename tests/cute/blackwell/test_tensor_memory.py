@@ -1,4 +1,4 @@
-"""tcgen05.ld and st in every shape against figures of PTX ISA 9.7.16.8, allocation, what is wrong.
+"""tcgen05.ld and st in every shape against figures of the PTX ISA, allocation, what is wrong.
 
 `EXPECTED` says, from those figures alone, which lane and column register i of thread t is.
 """

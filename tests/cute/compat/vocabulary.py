@@ -215,7 +215,9 @@ NAMES = {
         make_smem_layout_sfb make_tmem_layout_sfa make_tmem_layout_sfb
         sm120_make_smem_layout_sfa sm120_make_smem_layout_sfb""",
     "utils.gemm": "sm100",
-    "utils.distributed": "spin_lock_multimem_arrive",
+    "utils.distributed": """multimem_ld_reduce multimem_ld_reduce_4xf32 multimem_st
+        multimem_st_4xb32 multimem_red_add1 red_add1 spin_lock_atom_cas_acquire_wait
+        spin_lock_atom_cas_relaxed_wait spin_lock_ld_lt_relaxed_wait""",
     "utils.mixed_input_helpers": "transform",
     "pipeline.PipelineProducer": """acquire acquire_and_advance try_acquire commit advance tail
         reset clone ImmutableResourceHandle""",
@@ -245,7 +247,7 @@ LAUNCH = """grid block cluster smem stream max_number_threads min_blocks_per_mp 
     preferred_smem_carveout hint_smem_base_uniform launch_completion_event
     launch_completion_event_flags programmatic_event programmatic_event_flags
     programmatic_event_trigger_at_block_start fallback_cluster smem_merge_branch_allocs"""
-LAUNCH_ERRORS = frozenset(("fallback_cluster", "smem_merge_branch_allocs"))
+LAUNCH_ERRORS: frozenset[str] = frozenset()
 
 # Options of `cute.compile(options=...)`, with a value for each.
 OPTIONS = {

@@ -1,4 +1,4 @@
-"""Shapes and kinds of tcgen05.mma, as PTX ISA 9.7.16.2.1 lists them."""
+"""Shapes and kinds of tcgen05.mma, as the PTX ISA lists them."""
 
 from __future__ import annotations
 

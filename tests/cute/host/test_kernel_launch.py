@@ -115,26 +115,14 @@ def test_hints_that_change_no_code(target):
 
 
 @pytest.mark.parametrize(
-    "options, message, hint",
-    [
-        ({"fallback_cluster": (1, 1, 1)}, "fallback_cluster", "clusters have the shape"),
-        ({"smem_merge_branch_allocs": True}, "smem_merge_branch_allocs", "allocate before"),
-    ],
-)
-def test_what_is_not_supported_says_what_to_do(sim, options, message, hint):
-    @cute.jit
-    def host(out: cute.Tensor):
-        nothing(out).launch(grid=1, block=64, **options)
-
-    with pytest.raises(DSLCallError, match=rf"launch\({message}=...\) is not supported") as error:
-        host(np.zeros(64, np.int32))
-    assert f"hint: {hint}" in str(error.value)
-
-
-@pytest.mark.parametrize(
     "options, message",
     [
         ({"cluster": (4, 4, 2)}, "has 32 blocks; a cluster has at most 16"),
+        ({"fallback_cluster": (1, 1, 1)}, "fallback_cluster= needs cluster="),
+        (
+            {"cluster": (1, 1, 1), "fallback_cluster": (2, 1, 1)},
+            "fallback_cluster=(2, 1, 1) does not divide cluster=(1, 1, 1)",
+        ),
         ({"min_blocks_per_mp": -1}, "min_blocks_per_mp is a static integer, 0 to 32, not -1"),
         ({"max_number_threads": [32]}, "has more threads than max_number_threads"),
         ({"max_number_threads": [1024, 2, 1]}, "is more than the 1024 threads of a block"),

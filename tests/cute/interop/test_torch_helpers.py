@@ -70,7 +70,8 @@ def test_values_are_converted_into_a_tensor(sim):
 
 
 def test_memory_at_an_address_is_a_tensor():
-    owner = torch.arange(6, dtype=torch.int32)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    owner = torch.arange(6, dtype=torch.int32, device=device)
     seen = as_tensor(owner.data_ptr(), (2, 3), torch.int32)
     seen[1, 2] = -1
     assert owner[5] == -1 and get_leading_dim(seen) == 1

@@ -15,7 +15,8 @@ from basedsl_cute.sim import (
 
 TID = "%tid = nvvm.read.ptx.sreg.tid.x : i32\n"
 SHARED = (
-    "llvm.mlir.global internal @s() {addr_space = 3 : i32} : !llvm.array<64 x i32> "
+    "llvm.mlir.global internal @s() {addr_space = 3 : i32, alignment = 16 : i64} "
+    ": !llvm.array<64 x i32> "
     "llvm.mlir.global internal @bar() {addr_space = 3 : i32, alignment = 8 : i64} "
     ": !llvm.array<2 x i64>"
 )

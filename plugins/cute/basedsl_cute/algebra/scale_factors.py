@@ -1,7 +1,7 @@
 """Layouts of block scale factors in global and shared memory.
 
 128 rows of 4 factors of 8 bits make a chunk of 512 bytes, in the order in which `tcgen05.cp` of
-shape 4x32x128b brings them to tensor memory (PTX ISA 9.7.16.10.7, "Scale factors"; CUTLASS's C++
+shape 4x32x128b brings them to tensor memory (PTX ISA, "Scale factors"; CUTLASS's C++
 header `sm100_blockscaled_layout.hpp`). Layouts have a mode of stride 0 for the vector of elements
 that share a factor, so that they partition as the operand does.
 """

@@ -1,9 +1,9 @@
 """Layouts of operands in tensor memory, the 128 lanes x 512 columns of 32 bits of a Blackwell SM.
 
-An address is ``lane << 16 | column`` (PTX ISA 9.7.16.1, "Tensor Memory Addressing"). A layout
+An address is ``lane << 16 | column`` (PTX ISA, "Tensor Memory Addressing"). A layout
 counts elements: with ``bits`` of each, ``32 // bits`` of them share a column, and a lane is
-`lane_stride`. Which (row, column) of a matrix lies where is fixed by the instruction (PTX ISA
-9.7.16.10.5, "Data Path Layout Organization"); the tiling of several instructions over free lanes
+`lane_stride`. Which (row, column) of a matrix lies where is fixed by the instruction (PTX ISA,
+"Data Path Layout Organization"); the tiling of several instructions over free lanes
 and columns is that of CuTe's C++ header `mma_traits_sm100.hpp`.
 """
 

@@ -1,7 +1,7 @@
 """Copies to and from tensor memory: `tcgen05.ld`, `tcgen05.st` and `tcgen05.cp`.
 
-Which lane and column each thread's registers hold follows the figures of PTX ISA 9.7.16.8.1,
-"Access restrictions", and 9.7.16.9.2 (cp). Layouts of atoms are in bits; a value of the memory side
+Which lane and column each thread's registers hold follows the figures of the PTX ISA,
+"Access restrictions" and "tcgen05.cp". Layouts of atoms are in bits; a value of the memory side
 is the bit ``atom.tmem(i)`` of tensor memory, where one lane is `lane_stride(1)`.
 """
 

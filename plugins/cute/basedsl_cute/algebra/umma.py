@@ -1,7 +1,7 @@
 """Operands of `tcgen05.mma`: shapes, blocks, and descriptors of shared memory.
 
 The "threads" of these instructions are the blocks of a CTA group, which halve M of A and C, and N
-of B. An operand in shared memory is described by 64 bits (PTX ISA 9.7.16.4.1, "Shared memory
+of B. An operand in shared memory is described by 64 bits (PTX ISA, "Shared memory
 descriptor"); which layouts they can describe is in "Canonical layouts" there and in CuTe's C++
 header `mma_traits_sm100.hpp`.
 """

@@ -1,6 +1,6 @@
 """Cluster launch control: a running cluster takes over the work of one that has not started.
 
-PTX ISA 9.7.13.18, "clusterlaunchcontrol" (sm_100). A request is asynchronous: it writes 16 bytes to
+PTX ISA, "clusterlaunchcontrol" (sm_100). A request is asynchronous: it writes 16 bytes to
 shared memory, which count at an mbarrier. After one that failed there is nothing more to ask for.
 """
 

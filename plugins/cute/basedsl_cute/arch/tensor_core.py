@@ -1,4 +1,4 @@
-"""The tensor core of sm_100 and its family, one instruction each (PTX ISA 9.7.16), for programs
+"""The tensor core of sm_100 and its family, one instruction each (PTX ISA, "tcgen05"), for programs
 that make descriptors by themselves. `cute.gemm` and `cute.copy` with operations of `nvgpu.tcgen05`
 make them from layouts.
 

@@ -1,5 +1,5 @@
-"""Tensor memory of sm_100 and its family: its allocation (PTX ISA 9.7.16.7, "Tensor Memory
-Allocation and Management"), waits and fences of tcgen05 (9.7.16.6).
+"""Tensor memory of sm_100 and its family: its allocation (PTX ISA, "Tensor Memory
+Allocation and Management"), waits and fences of tcgen05 ("Memory Consistency Model").
 
 One warp allocates columns and the same frees them, all its lanes together. Names that CuTe's DSL
 has take `is_two_cta=`, for a pair of blocks.

@@ -18,6 +18,7 @@ from basedsl_cute.device import driver
 from basedsl_cute.device.launch_checks import (
     LAUNCH_SYMBOL,
     LAUNCHER_SYMBOL,
+    PREFERRED_CLUSTER,
     Launch,
     LaunchConfig,
     LaunchTable,
@@ -82,7 +83,8 @@ def gpu_launcher(image: bytes | str, table: LaunchTable) -> Symbols:
         limits.append(LaunchLimits(here.max_grid, here.max_block, here.max_threads_per_block, most))
         if entry.uses_dynamic_smem:
             _allow_smem(kernel, most)
-        if entry.cluster is not None and math.prod(entry.cluster) > PORTABLE_CLUSTER:
+        cluster = entry.preferred_cluster or entry.cluster
+        if cluster is not None and math.prod(cluster) > PORTABLE_CLUSTER:
             kernel.set_attribute(driver.NON_PORTABLE_CLUSTER, 1, here.number)
         if entry.smem_carveout >= 0:
             kernel.set_attribute(driver.SMEM_CARVEOUT, entry.smem_carveout, here.number)
@@ -296,12 +298,17 @@ def _attributes() -> list[str]:
         "  %coop.any = icmp ne i64 %flag.1, 0",
         "  %flag.2 = and i64 %flags, 2",
         "  %pdl.any = icmp ne i64 %flag.2, 0",
+        f"  %preferred.all = lshr i64 %flags, {PREFERRED_CLUSTER}",
+        "  %preferred.any = icmp ne i64 %preferred.all, 0",
         "  %completion.any = icmp ne i64 %completion_event, 0",
         "  %programmatic.any = icmp ne i64 %programmatic_event, 0",
         "  %n.0 = add i64 0, 0",
     ]
-    for axis in "xyz":
+    for i, axis in enumerate("xyz"):
         lines.append(f"  %cluster.{axis}.32 = trunc i64 %cluster.{axis} to i32")
+        lines.append(f"  %preferred.{axis}.up = lshr i64 %preferred.all, {8 * i}")
+        lines.append(f"  %preferred.{axis}.8 = and i64 %preferred.{axis}.up, 255")
+        lines.append(f"  %preferred.{axis}.32 = trunc i64 %preferred.{axis}.8 to i32")
     for i, (name, number, values) in enumerate(_ATTRIBUTES):
         # The next attribute overwrites one that is not requested; the last is not counted.
         lines.append(f"  %{name}.attr = getelementptr [72 x i8], ptr %attrs, i64 %n.{i}")
@@ -318,20 +325,22 @@ def _attributes() -> list[str]:
 
 
 # cuda.h, CUlaunchAttributeID: CLUSTER_DIMENSION, COOPERATIVE, PROGRAMMATIC_STREAM_SERIALIZATION,
-# LAUNCH_COMPLETION_EVENT, PROGRAMMATIC_EVENT, and CUlaunchAttributeValue: x, y, z; one int; an
-# event, its flags and, of the last, whether the start of a block triggers it.
+# LAUNCH_COMPLETION_EVENT, PROGRAMMATIC_EVENT, PREFERRED_CLUSTER_DIMENSION, and
+# CUlaunchAttributeValue: x, y, z; one int; an event, its flags and, of PROGRAMMATIC_EVENT, whether
+# the start of a block triggers it.
 _ATTRIBUTES = (
     ("cluster", 4, tuple(f"i32 %cluster.{axis}.32" for axis in "xyz")),
     ("coop", 2, ("i32 1", "i32 0", "i32 0")),
     ("pdl", 6, ("i32 1", "i32 0", "i32 0")),
     ("completion", 12, ("i64 %completion_event", "i64 %completion_flags")),
     ("programmatic", 7, ("i64 %programmatic_event", "i64 %programmatic_flags")),
+    ("preferred", 11, tuple(f"i32 %preferred.{axis}.32" for axis in "xyz")),
 )
 
 _TEMPLATE = """
 define i32 @basedsl_gpu_launch(ptr %launcher, ptr %config, ptr %args) {{
   %cu = alloca [56 x i8], align 8
-  %attrs = alloca [360 x i8], align 8
+  %attrs = alloca [432 x i8], align 8
 {checks}
   %failed.at = getelementptr i8, ptr %launcher, i64 {failed}
   %failed = load ptr, ptr %failed.at
@@ -348,7 +357,7 @@ start:
   %attrs.to = getelementptr i8, ptr %cu, i64 40
   store ptr %attrs, ptr %attrs.to
 {attributes}
-  %n.32 = trunc i64 %n.5 to i32
+  %n.32 = trunc i64 %n.6 to i32
   %n.to = getelementptr i8, ptr %cu, i64 48
   store i32 %n.32, ptr %n.to
   %launch.at = getelementptr i8, ptr %launcher, i64 {launch}

@@ -20,9 +20,11 @@ from basedsl_cute.lowering.host.launch_abi import (
     LAUNCH_SYMBOL,
     LAUNCHER_SYMBOL,
     PDL,
+    PREFERRED_CLUSTER,
     KernelEntry,
     LaunchConfig,
     LaunchTable,
+    preferred_cluster,
 )
 
 __all__ = [
@@ -30,11 +32,13 @@ __all__ = [
     "LAUNCHER_SYMBOL",
     "LAUNCH_SYMBOL",
     "PDL",
+    "PREFERRED_CLUSTER",
     "KernelEntry",
     "Launch",
     "LaunchConfig",
     "LaunchTable",
     "Symbols",
+    "preferred_cluster",
     "python_launcher",
     "raise_failed_launch",
     "report_failure",

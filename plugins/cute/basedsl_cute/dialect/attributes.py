@@ -14,6 +14,9 @@ CACHE_ATTRIBUTE = "cute.cache"
 # On a load: its bytes are written back together with others, whether they were written or not.
 KEEPS = "cute.keeps"
 
+# On a gpu.printf that prints nothing: a debug point, its line and its variables, as JSON.
+DEBUG_ATTRIBUTE = "cute.debug"
+
 # On a struct in shared memory: the names of its fields, for the simulator's messages.
 FIELDS_ATTRIBUTE = "cute.fields"
 
@@ -42,3 +45,7 @@ PDL_ATTRIBUTE = "cute.pdl"
 EVENTS_ATTRIBUTE = "cute.events"
 SMEM_IS_TOTAL_ATTRIBUTE = "cute.smem_is_total"  # it includes what the kernel allocates
 CARVEOUT_ATTRIBUTE = "cute.smem_carveout"  # on a gpu.func: percent + 1
+# On a gpu.func: the cluster that the launch had rather than its own smaller one.
+PREFERRED_CLUSTER_ATTRIBUTE = "cute.preferred_cluster"
+# On a gpu.func: shared memory of the branches of a condition lies in the same place.
+MERGED_BRANCHES_ATTRIBUTE = "cute.merged_branches"

@@ -1,5 +1,5 @@
-"""The operation that reads what a request to cancel a cluster's launch brought (PTX ISA
-9.7.13.18, "clusterlaunchcontrol.query_cancel").
+"""The operation that reads what a request to cancel a cluster's launch brought (PTX ISA,
+"clusterlaunchcontrol.query_cancel").
 
 The step `lower-cute` keeps it: the simulator runs it, `ptx-only` makes instructions of it. The
 request is an operation of the nvvm dialect.

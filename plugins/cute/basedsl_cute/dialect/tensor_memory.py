@@ -1,4 +1,4 @@
-"""The operations that move tensor memory to and from registers (PTX ISA 9.7.16.8, "tcgen05.ld" and
+"""The operations that move tensor memory to and from registers (PTX ISA, "tcgen05.ld" and
 "tcgen05.st").
 
 The step `lower-cute` keeps them: the simulator runs them, `ptx-only` makes instructions of them.

@@ -62,18 +62,18 @@ def from_torch(
     if not tensor.is_cuda:
         raise DSLCallError(f"the tensor is on {tensor.device}, where no peer reaches it")
     rank, ranks = dist.get_rank(group), dist.get_world_size(group)
-    data = _rendezvous(memory, tensor, group, "the tensor")
+    data, addresses = _rendezvous(dist, memory, tensor, group, "the tensor")
     pad = memory.empty((pad_bytes(ranks, slots),), dtype=torch.uint8, device=tensor.device)
-    handle = _rendezvous(memory, pad, group, "its signals")
+    handle, pads = _rendezvous(dist, memory, pad, group, "its signals")
     pad.zero_()
     torch.cuda.synchronize(tensor.device)
     dist.barrier(group)  # nobody signals before all pads are zero
     report = torch.zeros(REPORT_WORDS, dtype=torch.int32).pin_memory()
     return SymmetricTensor(
         tensor.detach(),
-        list(data.buffer_ptrs),
+        addresses,
         rank,
-        list(handle.buffer_ptrs),
+        pads,
         report.numpy(),
         slots,
         timeout,
@@ -93,7 +93,10 @@ def _modules() -> tuple[Any, Any]:
         ) from None
 
 
-def _rendezvous(memory: Any, tensor: Any, group: Any, what: str) -> Any:
+def _rendezvous(
+    dist: Any, memory: Any, tensor: Any, group: Any, what: str
+) -> tuple[Any, list[int]]:
+    """Share a tensor: the handle, and the address of each rank's tensor as this process sees it."""
     try:
         handle = memory.rendezvous(tensor, group.group_name)
     except RuntimeError as error:
@@ -101,9 +104,13 @@ def _rendezvous(memory: Any, tensor: Any, group: Any, what: str) -> Any:
             f"the ranks cannot share {what}: {str(error).splitlines()[0]}",
             hint="all ranks are on one host with peer access, and all call this in the same order",
         ) from error
-    if handle is None or handle.buffer_ptrs[handle.rank] != tensor.data_ptr():
+    bases = [] if handle is None else list(handle.buffer_ptrs)
+    offset = tensor.data_ptr() - bases[handle.rank] if bases else -1
+    if not 0 <= offset <= (handle.buffer_size if bases else 0) - tensor.nbytes:
         raise DSLCallError(
-            f"{what} is no whole allocation of torch.distributed._symmetric_memory",
+            f"{what} is no memory of torch.distributed._symmetric_memory",
             hint="x = cute.distributed.empty(shape, dtype, group), and x.local is the torch tensor",
         )
-    return handle
+    offsets: list[Any] = [None] * len(bases)
+    dist.all_gather_object(offsets, offset, group)
+    return handle, [base + at for base, at in zip(bases, offsets, strict=True)]

@@ -87,6 +87,20 @@ class Signals:
         claim = self._own("claim")
         _wait(flag, Uint32(value), self.limit, claim, self.report, slot, source, line, file)
 
+    def is_patient(self, begin: Any, source: Any, value: Any, seen: Any, slot: Any = 0) -> Any:
+        """Return True if a wait of the kernel's own, which began at `begin`, is to go on.
+
+        Beyond the time limit it is reported, as `wait` does it: for a word of `source` that is
+        `seen` and not `value`.
+        """
+        span = user_span()
+        line, file = (0, 0) if span is None else (span.line, file_number(span.filename))
+        passed, claim = now() - begin, self._own("claim")
+        value, seen = Uint32(value), Uint32(seen)
+        return _patient(
+            passed, self.limit, claim, self.report, slot, source, value, seen, line, file
+        )
+
     def counter(self, slot: Any = 0) -> Uint32:
         """Return this rank's counter of `slot`: the value that its barriers there have come to."""
         value: Uint32 = arch.load(self._own("counter", slot))
@@ -119,7 +133,8 @@ class Signals:
         _put(self, target, source, peer, value, slot)
 
 
-def _now() -> Any:
+def now() -> Any:
+    """Return the time in nanoseconds, an Int64 that all SMs share (PTX `%globaltimer`)."""
     return arch.inline_ptx("mov.u64 $0, %globaltimer;", (), Int64)
 
 
@@ -142,6 +157,37 @@ def _behind(seen: Any, value: Any) -> Any:
 
 
 @CUTE.jit
+def _patient(
+    passed: Any,
+    limit: Any,
+    claim: Any,
+    report: Any,
+    slot: Any,
+    source: Any,
+    value: Any,
+    seen: Any,
+    line: Any,
+    file: Any,
+) -> Any:
+    """Return True if a wait goes on after `passed` nanoseconds; report it if it took too long."""
+    goes_on = Boolean(True)
+    if passed > limit:
+        goes_on = Boolean(False)
+        if arch.atomic_cas(claim, Uint32(0), Uint32(1)) == 0:
+            arch.store(report + LINE, Int32(line))
+            arch.store(report + FILE, Int32(file))
+            arch.store(report + SLOT, Int32(slot))
+            arch.store(report + SOURCE, Int32(source))
+            arch.store(report + EXPECTED, value.to(Int32))
+            arch.store(report + SEEN, seen.to(Int32))
+            arch.store(report + FAILED, Int32(1), sem="release", scope="sys")
+    elif passed > _GRACE:
+        if arch.load(claim, sem="relaxed") != 0:
+            goes_on = Boolean(False)
+    return goes_on
+
+
+@CUTE.jit
 def _wait(
     flag: Any,
     value: Any,
@@ -156,25 +202,15 @@ def _wait(
     seen = arch.load(flag, sem="acquire", scope="sys")
     behind = Boolean(_behind(seen, value))
     if behind:
-        begin = _now()
+        begin = now()
         while behind:
             seen = arch.load(flag, sem="acquire", scope="sys")
             behind = Boolean(_behind(seen, value))
             if behind:
-                passed = _now() - begin
-                if passed > limit:
-                    behind = Boolean(False)
-                    if arch.atomic_cas(claim, Uint32(0), Uint32(1)) == 0:
-                        arch.store(report + LINE, Int32(line))
-                        arch.store(report + FILE, Int32(file))
-                        arch.store(report + SLOT, Int32(slot))
-                        arch.store(report + SOURCE, Int32(source))
-                        arch.store(report + EXPECTED, value.to(Int32))
-                        arch.store(report + SEEN, seen.to(Int32))
-                        arch.store(report + FAILED, Int32(1), sem="release", scope="sys")
-                elif passed > _GRACE:
-                    if arch.load(claim, sem="relaxed") != 0:
-                        behind = Boolean(False)
+                passed = now() - begin
+                behind = Boolean(
+                    _patient(passed, limit, claim, report, slot, source, value, seen, line, file)
+                )
 
 
 @CUTE.jit

@@ -21,7 +21,6 @@ from basedsl_cute.distributed.signal_pad import (
     checked_limit,
 )
 from basedsl_cute.distributed.signals import Signals
-from basedsl_cute.host.adapters import register_jit_arg_adapter
 from basedsl_cute.sim import World
 from basedsl_cute.tensors.make_tensor import make_tensor
 from basedsl_cute.tensors.tensor import Tensor
@@ -91,6 +90,7 @@ class SymmetricTensor:
         self.report = report
         self.keep = keep
         self.closed = False
+        self.dsl_kept: Any = None
         record = ArrayRecord.of(local)
         ranks = len(self.addresses)
         _check(record, self.addresses, rank)
@@ -156,6 +156,15 @@ class SymmetricTensor:
 
     # On the host ---------------------------------------------------------------------------------
 
+    def dsl_form(self) -> RankedTensor:
+        """Return what is passed in its place. Raises DSLCallError for a closed tensor."""
+        if self.closed:
+            raise DSLCallError(
+                "this symmetric tensor is closed: its memory may be gone",
+                hint="call the kernel before close(), which all ranks call after they have met",
+            )
+        return self.argument
+
     def check(self) -> None:
         """Raise PeerTimeoutError if a kernel that has run waited for a peer beyond its limit.
 
@@ -174,16 +183,6 @@ class SymmetricTensor:
     def __repr__(self) -> str:
         shape = "closed" if self.closed else tuple(self.array.shape)
         return f"SymmetricTensor({shape}, rank {self._rank} of {self.num_ranks})"
-
-
-@register_jit_arg_adapter(SymmetricTensor)
-def _argument(tensor: SymmetricTensor) -> RankedTensor:
-    if tensor.closed:
-        raise DSLCallError(
-            "this symmetric tensor is closed: its memory may be gone",
-            hint="call the kernel before close(), which all ranks call after they have met",
-        )
-    return tensor.argument
 
 
 def _check(record: ArrayRecord, addresses: tuple[int, ...], rank: int) -> None:

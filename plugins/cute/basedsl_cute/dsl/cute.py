@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from basedsl import (
     DSL,
-    AdaptedArgument,
     ArgumentType,
     Bindings,
+    DSLCallError,
     DSLError,
     DSLFunction,
     Emitter,
@@ -35,9 +35,9 @@ from basedsl_cute.dsl.emitter import CuteEmitter
 from basedsl_cute.dsl.function import CuteFunction
 from basedsl_cute.dsl.options import CuteOptions
 from basedsl_cute.hardware.targets import SIM, TARGETS, Target, target_of
-from basedsl_cute.host.adapters import adapter_of
 from basedsl_cute.host.event import Event, EventArgument, is_event
 from basedsl_cute.host.jit_protocol import protocol_argument
+from basedsl_cute.host.kept_argument import kept_argument
 from basedsl_cute.host.kernel_launch import KernelCall, check_launched
 from basedsl_cute.host.read_only import check_read_only
 from basedsl_cute.host.stream import Stream, is_stream, stream_argument
@@ -81,9 +81,8 @@ class Cute(Language):
         dialect.load(bindings)
 
     def argument_type(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
-        adapter = adapter_of(type(value))
-        if adapter is not None:
-            return AdaptedArgument(argument_type(self, adapter(value), annotation, name), adapter)
+        if hasattr(value, "dsl_kept"):
+            return kept_argument(value, lambda form: argument_type(self, form, annotation, name))
         if annotation is Stream or is_stream(value):
             return stream_argument(value)
         if annotation is Event or is_event(value):
@@ -184,6 +183,18 @@ def _check_host_access(trace: Trace, span: Any) -> None:
     )
 
 
+def _check_named(decorator: str, unknown: dict[str, Any]) -> None:
+    """Raise DSLCallError for an argument that a decorator does not take."""
+    for name in unknown:
+        of_launches = name in ("grid", "block", "cluster", "smem", "stream", "launch_bounds")
+        raise DSLCallError(
+            f"@{decorator} has no argument '{name}'",
+            hint=f"{name}= belongs to .launch()"
+            if of_launches
+            else "it takes preprocess=; options of a compilation are those of cute.compile",
+        )
+
+
 class CuteDSL(DSL[Cute]):
     """Cute's decorators, with the spellings that programs for CuTe use."""
 
@@ -203,7 +214,12 @@ class CuteDSL(DSL[Cute]):
     ) -> Callable[[Callable[P, R]], CuteFunction[P, R]]: ...
 
     def jit(
-        self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None
+        self,
+        fn: Any = None,
+        *,
+        preprocess: bool = True,
+        preprocessor: bool | None = None,
+        **unknown: Any,
     ) -> Any:
         """Decorate a function that Python calls: each new tuple of argument types compiles it.
 
@@ -211,6 +227,7 @@ class CuteDSL(DSL[Cute]):
         dynamic value cannot be the condition of an `if` or `while`, or a bound of a `for`. Raises
         DSLTypeError for anything but a Python function.
         """
+        _check_named("jit", unknown)
         return super().jit(fn, preprocess=preprocess if preprocessor is None else preprocessor)
 
     @overload
@@ -223,13 +240,19 @@ class CuteDSL(DSL[Cute]):
     ) -> Callable[[Callable[P, R]], CuteFunction[P, R, KernelCall]]: ...
 
     def kernel(
-        self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None
+        self,
+        fn: Any = None,
+        *,
+        preprocess: bool = True,
+        preprocessor: bool | None = None,
+        **unknown: Any,
     ) -> Any:
         """Decorate a kernel, which a @jit function launches: `kernel(a).launch(grid=, block=)`.
 
         `preprocess` and `preprocessor` are those of `jit`. Raises DSLTypeError for anything but a
         Python function.
         """
+        _check_named("kernel", unknown)
         return super().kernel(fn, preprocess=preprocess if preprocessor is None else preprocessor)
 
 
@@ -237,3 +260,4 @@ CUTE = CuteDSL(Cute())
 
 jit = CUTE.jit
 kernel = CUTE.kernel
+register_jit_arg_adapter = CUTE.argument_adapter

@@ -20,11 +20,6 @@ from basedsl_cute.hardware.targets import Target
 from basedsl_cute.lowering.host.launch import lower_launch
 from basedsl_cute.lowering.kernel.rules import LowerCute
 from basedsl_cute.lowering.loops.loop_pipeline import pipeline_loops
-from basedsl_cute.lowering.ptx import ptxas
-from basedsl_cute.lowering.ptx.codegen import LINE_TABLES, TO_NVVM, Assemble, EmitPTX
-from basedsl_cute.lowering.ptx.link import bitcode_of, check_libraries, linked_of
-from basedsl_cute.lowering.ptx.ptx_only import PtxOnly
-from basedsl_cute.lowering.ptx.sass import Disassemble
 
 _MACHINE_CODE = frozenset(("all", "cubin", "resources", "sass"))
 
@@ -74,6 +69,13 @@ def gpu_pipeline(target: Target, options: KernelOptions = KernelOptions()) -> Pi
     in a process of its own: the step `ptx` starts it and `cubin` waits for it, and host code is
     compiled meanwhile.
     """
+    # The simulator's pipeline does without these.
+    from basedsl_cute.lowering.ptx import ptxas
+    from basedsl_cute.lowering.ptx.codegen import LINE_TABLES, TO_NVVM, Assemble, EmitPTX
+    from basedsl_cute.lowering.ptx.link import bitcode_of, check_libraries, linked_of
+    from basedsl_cute.lowering.ptx.ptx_only import PtxOnly
+    from basedsl_cute.lowering.ptx.sass import Disassemble
+
     check_libraries(options.libraries)
     linked, bitcode = linked_of(options.libraries), bitcode_of(options.libraries)
     assemble = Assemble(target, options.line_info, options.ptxas, linked)

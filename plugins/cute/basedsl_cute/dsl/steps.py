@@ -7,14 +7,15 @@ import json
 import math
 import pickle
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from basedsl import DSLError, DSLWarning, PipelineContext, Span, warn
 from basedsl_cute.lowering.host.launch import launch_table
 from basedsl_cute.lowering.host.launch_abi import KernelEntry, LaunchTable
 from basedsl_cute.lowering.kernel_build import kernel_build
-from basedsl_cute.lowering.ptx import ptxas
-from basedsl_cute.lowering.ptx.sass import spill_line
+
+if TYPE_CHECKING:
+    from basedsl_cute.lowering.ptx import ptxas  # the simulator needs none
 
 
 class SpillWarning(DSLWarning):
@@ -106,6 +107,8 @@ def _warn_of_spills(
     found = made.kernels[name]
     span = Span(entry.file, entry.line) if entry is not None and entry.file else None
     if settings.lineinfo and entry is not None:
+        from basedsl_cute.lowering.ptx.sass import spill_line
+
         line = spill_line(made.cubin, name, entry.file)
         span = span if line is None else Span(*line)
     warn(

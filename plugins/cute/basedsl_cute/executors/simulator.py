@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 from basedsl import ArgumentType, DSLRuntimeError, Results, Stages, native_invoker
-from basedsl_cute.device.launch_checks import COOPERATIVE, PDL, Launch, python_launcher
+from basedsl_cute.device.launch_checks import (
+    COOPERATIVE,
+    PDL,
+    Launch,
+    preferred_cluster,
+    python_launcher,
+)
 from basedsl_cute.dialect.attributes import BYVAL
 from basedsl_cute.executors.arguments import raise_failure, tensors
 from basedsl_cute.hardware.launch_limits import LaunchLimits
@@ -76,6 +82,7 @@ def simulator_executor(
             dynamic_smem=launch.smem,
             options=options,
             cluster=launch.cluster or launch.kernel.cluster or (1, 1, 1),
+            preferred=preferred_cluster(launch.flags),
             cooperative=bool(launch.flags & COOPERATIVE),
             dependent=bool(launch.flags & PDL),
         )

@@ -67,12 +67,13 @@ _AMPERE, _ADA, _HOPPER = "sm_80", "sm_89", "sm_90"
 _CLUSTER = ("scope", "cluster")
 
 CLUSTERS = _since("cluster of several blocks", _HOPPER)
+PREFERRED_CLUSTERS = _since("cluster of a preferred and a fallback shape", "sm_100")
 WGMMA = Requirement("wgmma", ("sm_90a",))  # PTX ISA 9.7.15
 TRY_WAIT = _since("mbarrier.try_wait", _HOPPER)
-TCGEN05 = Requirement("tcgen05", ("sm_100f",))  # PTX ISA 9.7.16
+TCGEN05 = Requirement("tcgen05", ("sm_100f",))
 TCGEN05_INTEGERS = Requirement("tcgen05.mma of kind i8", ("sm_100a",), (("kind", "i8"),))
-TCGEN05_LD_RED = Requirement("tcgen05.ld with a reduction", ("sm_103f",))  # PTX ISA 9.7.16.8.3
-LAUNCH_CONTROL = _since("clusterlaunchcontrol", "sm_100")  # PTX ISA 9.7.13.18
+TCGEN05_LD_RED = Requirement("tcgen05.ld with a reduction", ("sm_103f",))
+LAUNCH_CONTROL = _since("clusterlaunchcontrol", "sm_100")
 SETMAXNREG = Requirement("setmaxnreg", ("sm_90a", "sm_100f", "sm_120f"))
 
 # Of several rows of an op, the first that the target does not meet is reported.
@@ -172,7 +173,7 @@ CONVERSIONS = {
 }
 
 # The version of the PTX ISA of operations that are newer than their architecture
-# (9.7.16.10.9, "tcgen05.mma": `.block16` and `.block32`).
+# ("tcgen05.mma": `.block16` and `.block32`).
 PTX_VERSIONS = {"nvvm.tcgen05.mma.block_scale": 88}
 
 _SPECIAL, _BLACKWELL = "nvvm.read.ptx.sreg.", "nvvm.tcgen05."

@@ -1,7 +1,7 @@
 """Tensor memory and `tcgen05.mma` of data-center Blackwell: sizes, kinds, shapes, descriptors.
 
-Numbers are those of PTX ISA 9.7.16, "TensorCore 5th Generation Family Instructions": 9.7.16.1 for
-tensor memory, 9.7.16.2.1 for shapes, 9.7.16.4.2 for the instruction descriptor.
+Numbers are those of the PTX ISA, "TensorCore 5th Generation Family Instructions": "Tensor Memory",
+"Matrix and Data Movement Shape", "Instruction descriptor".
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ KINDS = dict(
 def refused_shape(kind: str, m: int, n: int, blocks: int, a_in_tmem: bool = False) -> str | None:
     """Return why `tcgen05.mma` of this kind has no shape of M and N over 1 or 2 blocks; else None.
 
-    PTX ISA 9.7.16.2.1, tables of shapes; with A in tensor memory the steps of CUTLASS's headers.
+    PTX ISA, tables of shapes; with A in tensor memory the steps of CUTLASS's headers.
     """
     if not KINDS[kind].is_block_scaled:
         rows: tuple[int, ...] = {1: (64, 128), 2: (128, 256)}[blocks]
@@ -90,8 +90,8 @@ def refused_shape(kind: str, m: int, n: int, blocks: int, a_in_tmem: bool = Fals
 
 
 def refused_ws_shape(kind: str, m: int, n: int) -> str | None:
-    """Return why `tcgen05.mma.ws` of this kind has no shape of M and N; else None (PTX ISA
-    9.7.16.2.1).
+    """Return why `tcgen05.mma.ws` of this kind has no shape of M and N; else None (PTX ISA,
+    tables of shapes).
     """
     if KINDS[kind].is_block_scaled:
         return "the instruction has no scale factors"

@@ -19,10 +19,7 @@ from basedsl_cute.hardware.other_names import fold, instead_of
 
 _DATACENTER = "data-center Blackwell GPUs (sm_100)"
 
-MODULES = (
-    "utils.distributed",
-    "utils.mixed_input_helpers",
-)
+MODULES = ("utils.mixed_input_helpers",)
 
 TABLE = {
     "nvgpu.tcgen05": """SM103MmaMXF4Op SM103MmaMXF4NVF4Op

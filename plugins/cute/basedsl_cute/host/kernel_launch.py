@@ -27,7 +27,9 @@ from basedsl_cute.dialect.attributes import (
     CARVEOUT_ATTRIBUTE,
     COOPERATIVE_ATTRIBUTE,
     EVENTS_ATTRIBUTE,
+    MERGED_BRANCHES_ATTRIBUTE,
     PDL_ATTRIBUTE,
+    PREFERRED_CLUSTER_ATTRIBUTE,
     SMEM_IS_TOTAL_ATTRIBUTE,
 )
 from basedsl_cute.dialect.cute_trace import cute_trace
@@ -38,13 +40,11 @@ from basedsl_cute.hardware.launch_limits import (
     three_extents,
 )
 from basedsl_cute.hardware.targets import MAX_BLOCKS_PER_SM, MAX_THREADS_PER_BLOCK
+from basedsl_cute.host.debug_points import debug_points
 from basedsl_cute.host.event import event_value
 from basedsl_cute.host.stream import stream_value
 
 MODULE = "kernels"
-
-_NO_FALLBACK = "clusters have the shape `cluster=`, on any GPU that has it: leave this out"
-_NO_MERGE = "allocate before the branches, and use the same memory in both"
 
 
 class KernelCall:
@@ -115,8 +115,12 @@ class KernelCall:
         `griddepcontrol_launch_dependents`, or by starting, with
         `programmatic_event_trigger_at_block_start`. `..._flags` are those of
         cuEventRecordWithFlags.
-        `hint_smem_base_uniform` has no effect. The other arguments are not supported and raise
-        DSLCallError.
+        `fallback_cluster`: the shape of clusters where one of the shape `cluster` finds no room,
+        which it divides in x and y (sm_100). The kernel asks `block_in_cluster_dim()` which it got:
+        on the simulator every second place of a large one has small ones.
+        `smem_merge_branch_allocs`: what the two branches of an `if` allocate lies in the same
+        shared memory; all threads of the block then take the same branch.
+        `hint_smem_base_uniform` has no effect.
 
         Raises DSLCallError for a missing `grid` or `block` and for sizes over the target's limits,
         DSLTypeError for sizes that are not integers.
@@ -127,19 +131,16 @@ class KernelCall:
                 hint="launch(grid=(blocks, 1, 1), block=(threads, 1, 1))",
             )
         _check_named(unknown, grid, block)
-        asked = {
-            "fallback_cluster": (fallback_cluster is not None, _NO_FALLBACK),
-            "smem_merge_branch_allocs": (smem_merge_branch_allocs, _NO_MERGE),
-        }
-        for name, (is_asked, hint) in asked.items():
-            if is_asked:
-                raise DSLCallError(f"launch({name}=...) is not supported", user_span(), hint=hint)
         trace = current_trace("launching a kernel")
         span = user_span()
         self.launched = True
         grid3 = _extents(grid, "grid", span)
         block3 = _extents(block, "block", span)
         cluster3 = None if cluster is None else _cluster(cluster, span)
+        preferred = None
+        if fallback_cluster is not None:
+            preferred, cluster3 = cluster3, _cluster(fallback_cluster, span)
+            _check_fallback(preferred, cluster3, grid3, span)
         grid_known, block_known = map(_known, (grid3, block3))
         problem = launch_problem(LaunchLimits(), grid_known, block_known, cluster3)
         if problem is not None:
@@ -152,6 +153,12 @@ class KernelCall:
             min_blocks_per_mp,
             preferred_smem_carveout,
         )
+        ir = trace.ir
+        if preferred is not None:  # the kernel is compiled for no shape of clusters
+            attributes.pop("nvvm.cluster_dim")
+            attributes[PREFERRED_CLUSTER_ATTRIBUTE] = ir.DenseI32ArrayAttr.get(preferred)
+        if smem_merge_branch_allocs:
+            attributes[MERGED_BRANCHES_ATTRIBUTE] = ir.UnitAttr.get()
         flags = {COOPERATIVE_ATTRIBUTE: cooperative, PDL_ATTRIBUTE: use_pdl}
         flags[SMEM_IS_TOTAL_ATTRIBUTE] = smem is not None
         trigger = bool(programmatic_event_trigger_at_block_start)
@@ -178,6 +185,27 @@ def _cluster(given: Any, span: Span | None) -> list[int]:
     return extents
 
 
+def _check_fallback(
+    preferred: list[int] | None, fallback: list[int], grid: list[Any], span: Span | None
+) -> None:
+    """Raise DSLCallError unless clusters of the fallback shape fill a preferred one."""
+    if preferred is None:
+        raise DSLCallError(
+            "fallback_cluster= needs cluster=, the shape that is preferred",
+            span,
+            hint="launch(cluster=(4, 2, 1), fallback_cluster=(2, 1, 1))",
+        )
+    if fallback[2] != preferred[2] or any(p % f for p, f in zip(preferred, fallback, strict=True)):
+        raise DSLCallError(
+            f"fallback_cluster={tuple(fallback)} does not divide cluster={tuple(preferred)}",
+            span,
+            notes=(("it divides x and y, and z is the same", None),),
+        )
+    problem = launch_problem(LaunchLimits(), _known(grid), [1, 1, 1], preferred)
+    if problem is not None:
+        raise DSLCallError(problem.message, span, hint=problem.hint)
+
+
 def _known(extents: list[Any]) -> list[int | None]:
     return [None if is_dynamic(n) else n for n in extents]
 
@@ -193,11 +221,19 @@ def check_launched(trace: Any) -> None:
             )
 
 
+# CUDA's and Triton's words for arguments of a launch.
+_OTHER_WORDS = {
+    "shared": "smem", "shared_mem": "smem", "sharedmem": "smem", "shared_memory": "smem",
+    "smem_bytes": "smem", "griddim": "grid", "blockdim": "block", "gridDim": "grid",
+    "blockDim": "block",
+}  # fmt: skip
+
+
 def _check_named(unknown: dict[str, Any], grid: Any, block: Any) -> None:
     parameters = inspect.signature(KernelCall.launch).parameters
     known = [name for name in parameters if name not in ("self", "positional", "unknown")]
     for name in unknown:
-        near = closest_name(name, known)
+        near = _OTHER_WORDS.get(name) or closest_name(name, known)
         raise DSLCallError(
             f"launch() has no argument '{name}'",
             hint=f"did you mean {near}=?" if near else "it needs grid= and block=",
@@ -317,7 +353,9 @@ def _trace_kernel(
 
     pairs = zip(call.values, kernel.signature.parameters, strict=True)
     values = [v if p.is_constexpr else _declared(v, p) for v, p in pairs]
-    name, operands = trace_kernel(trace, kernel, values, opened, span=span)
+    on_simulator = not trace.language.target(trace.options).is_gpu
+    with debug_points(kernel.fn, on_simulator):
+        name, operands = trace_kernel(trace, kernel, values, opened, span=span)
     cute_trace(trace).kernel_operands += zip(parameters, operands, strict=True)
     return name, operands
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from basedsl import PipelineContext, Snapshot
 from basedsl_cute.lowering.host.launch_abi import LaunchTable
-from basedsl_cute.lowering.ptx.ptxas import Assembly, Running
+
+if TYPE_CHECKING:
+    from basedsl_cute.lowering.ptx.ptxas import Assembly, Running  # the simulator needs no ptxas
 
 
 @dataclass(eq=False, repr=False)

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from basedsl_cute.hardware.unsupported import unsupported_names
-from basedsl_cute.nvgpu import cpasync, tma, warp, warpgroup
 from basedsl_cute.nvgpu.common import (
     CacheEvictionPriority,
     CopyG2ROp,
@@ -14,14 +13,23 @@ from basedsl_cute.nvgpu.common import (
     MemoryScope,
     MmaUniversalOp,
 )
-from basedsl_cute.nvgpu.tma import make_tiled_tma_atom_A, make_tiled_tma_atom_B
-from basedsl_cute.nvgpu.warpgroup import OperandMajorMode, OperandSource
 
 if TYPE_CHECKING:
-    from basedsl_cute.nvgpu import tcgen05
+    from basedsl_cute.nvgpu import cpasync, tcgen05, tma, warp, warpgroup
+    from basedsl_cute.nvgpu.tma import make_tiled_tma_atom_A, make_tiled_tma_atom_B
+    from basedsl_cute.nvgpu.warpgroup import OperandMajorMode, OperandSource
 else:  # a type checker reports names that do not exist
-    # Only kernels for data-center Blackwell need it, and it is slow to import.
-    __getattr__ = unsupported_names(__name__, later={"tcgen05": ""})
+    # Most kernels use the operations of one architecture, or none of these.
+    __getattr__ = unsupported_names(
+        __name__,
+        later={
+            "cpasync": "",
+            "tcgen05": "",
+            "tma": "make_tiled_tma_atom_A make_tiled_tma_atom_B",
+            "warp": "",
+            "warpgroup": "OperandMajorMode OperandSource",
+        },
+    )
 
 __all__ = [
     "CacheEvictionPriority",

@@ -229,9 +229,11 @@ class WarpBlockScaledMma(MmaOp):
         own = algebra.coalesce(algebra.filter_zeros(layout[0]))
         if sizes != wanted or int(algebra.size(own)) != self.factors:
             raise DSLTypeError(
-                f"the scale factors of {operand} are {int(algebra.size(own))} for {sizes} "
-                f"instructions (MN, K), not {self.factors} for {wanted}",
-                notes=((f"they have the shape {scales.shape}", None),),
+                f"the scale factors of {operand} do not fit its instructions",
+                notes=(
+                    (f"they have the shape {scales.shape}: (factors, MN, K)", None),
+                    (f"needed are {self.factors} factors for {wanted} instructions (MN, K)", None),
+                ),
                 hint=f"utils.sm100.partition_fragment_SF{operand} makes them",
             )
         return [

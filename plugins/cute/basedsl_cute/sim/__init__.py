@@ -25,7 +25,7 @@ from basedsl_cute.sim.kernel import SimKernel, translate
 from basedsl_cute.sim.machine.memory import Memory, Segment, reachable
 from basedsl_cute.sim.machine.ranks import World, ranks
 from basedsl_cute.sim.options import SimOptions
-from basedsl_cute.sim.profiling import profile
+from basedsl_cute.sim.profiling import predict, profile
 
 __all__ = [
     "ArithmeticTrapError",
@@ -48,6 +48,7 @@ __all__ = [
     "WarpError",
     "World",
     "explore",
+    "predict",
     "profile",
     "ranks",
     "reachable",

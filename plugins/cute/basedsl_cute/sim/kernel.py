@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from basedsl_cute.sim.errors import LaunchError, RaceError
 from basedsl_cute.sim.explore import seeded
 from basedsl_cute.sim.launch import check_configuration, run_launch, triple
+from basedsl_cute.sim.machine.guards import Written
 from basedsl_cute.sim.machine.memory import Memory
 from basedsl_cute.sim.machine.race_checker import RaceChecker
 from basedsl_cute.sim.machine.ranks import current_rank
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from basedsl_cute.sim.translate.records import KernelRecord  # a kept kernel runs without
 
 
+_PLACEMENTS = 4  # of shared variables, that seeds choose from
+
+
 class SimKernel:
     """A translated kernel: plain Python, nothing of MLIR. Made by `translate`.
 
@@ -34,15 +38,15 @@ class SimKernel:
     """
 
     def __init__(self, record: KernelRecord) -> None:
-        from basedsl_cute.sim.rules import RULES
+        from basedsl_cute.sim.rules import rules_of
         from basedsl_cute.sim.translate.placement import assign_addresses
         from basedsl_cute.sim.translate.translation import kernel_parameters, widest_lockstep
 
         self.name = record.name
-        self._memory_map = assign_addresses(record)
+        self._memory_map = assign_addresses(record, 1)
         self._record: Callable[[], KernelRecord] = lambda: record
         self._specializations: dict[str, Specialization] = {}
-        self.width: LockstepWidth = widest_lockstep(record, RULES)
+        self.width: LockstepWidth = widest_lockstep(record, rules_of(record))
         self._specialization(self.width)
         self._parameters: tuple[KernelParameter, ...] = kernel_parameters(record)
 
@@ -91,6 +95,7 @@ class SimKernel:
         dynamic_smem: int = 0,
         options: SimOptions | None = None,
         cluster: Any = (1, 1, 1),
+        preferred: Any = None,
         cooperative: bool = False,
         dependent: bool = False,
     ) -> None:
@@ -98,9 +103,11 @@ class SimKernel:
 
         `grid`, `block` and `cluster` are ints or up to three of them. `args` are ints and floats
         (or NumPy scalars), and host addresses for pointers; `memory` lists the memory that may be
-        touched. `dynamic_smem` is in bytes. The blocks of a cluster run together, and those of a
-        `cooperative` launch all do. A `dependent` launch may begin before the one in front of it
-        has ended: the race check demands that it waits for that.
+        touched. `dynamic_smem` is in bytes. Every second place of a cluster of the shape
+        `preferred` has one such cluster; others have the shape `cluster`, by default the only one.
+        The blocks of a cluster run together, and those of a `cooperative` launch all do. A
+        `dependent` launch may begin before the one in front of it has ended: the race check demands
+        that it waits for that.
 
         Raises LaunchError before anything runs, and SimulationError for an error of the kernel;
         then the memory holds what was written so far.
@@ -118,10 +125,13 @@ class SimKernel:
         cluster = triple(cluster, "cluster")
         check_configuration(grid, block, cluster, self._memory_map.shared_size(dynamic_smem))
         values = self._values(args)
-        apart = cluster != (1, 1, 1) or cooperative or member is not None
+        if preferred is not None:
+            preferred = triple(preferred, "preferred cluster")
+        clustered = preferred is not None or cluster != (1, 1, 1)
+        apart = clustered or cooperative or member is not None
         observer = watching()
         width = "warp" if apart else self._choose_width(options, observer)
-        specialization = self._specialization(width, observer)
+        specialization = self._specialization(width, observer, options.schedule_seed)
         pointers = {
             i: int(values[i])
             for i, parameter in enumerate(self._parameters)
@@ -137,6 +147,7 @@ class SimKernel:
             options,
             cluster,
             cooperative,
+            preferred,
         )
         launch.member = member
         facts = specialization.race_facts
@@ -151,7 +162,9 @@ class SimKernel:
                 number = shared.begin(member.rank, grid, block)
             launch.races = RaceChecker(launch.threads, written, facts.syncs, shared, number)
             launch.races.join_ranges(launch.memory)
-            launch.asynchronous = facts.asynchronous or cluster != (1, 1, 1)
+            launch.asynchronous = facts.asynchronous or clustered
+        if dependent and launch.races is not None and memory.launches:
+            launch.guards += memory.launches[-1].guards()
         if observer is not None:
             observer.begin(launch, self.name)
         run_launch(launch, width, specialization.call, values, specialization.waits)
@@ -159,6 +172,7 @@ class SimKernel:
             observer.end(launch)
         if member is not None:
             member.end_launch(launch)
+        memory.launches[:] = [Written(self.name, _ranges(launch, facts.written))]
         if dependent and launch.races is not None and not launch.waited:
             late = RaceError(
                 f"{self.name} was launched with use_pdl=True and never waits",
@@ -196,22 +210,38 @@ class SimKernel:
         return tuple(_argument(value, parameter, i) for i, (value, parameter) in enumerate(pairs))
 
     def _specialization(
-        self, width: LockstepWidth, observer: Observer | None = None
+        self, width: LockstepWidth, observer: Observer | None = None, seed: int = 0
     ) -> Specialization:
-        """This kernel translated for `width`, anew for each launch that is observed."""
+        """This kernel translated for `width`, anew for each launch that is observed; `seed` decides
+        how shared memory is laid out.
+        """
         if observer is not None:
-            from basedsl_cute.sim.rules import RULES
+            from basedsl_cute.sim.rules import rules_of
+            from basedsl_cute.sim.translate.placement import assign_addresses
             from basedsl_cute.sim.translate.translation import specialize
 
-            return specialize(self._record(), width, self._memory_map, RULES, observer)
-        found = self._specializations.get(width)
+            record = self._record()
+            return specialize(record, width, assign_addresses(record), rules_of(record), observer)
+        placement = seed % _PLACEMENTS
+        key = f"{width} {placement}" if placement else width
+        found = self._specializations.get(key)
         if found is None:
-            from basedsl_cute.sim.rules import RULES
+            from basedsl_cute.sim.rules import rules_of
+            from basedsl_cute.sim.translate.placement import assign_addresses
             from basedsl_cute.sim.translate.translation import specialize
 
-            found = specialize(self._record(), width, self._memory_map, RULES)
-            self._specializations[width] = found
+            memory_map, record = self._memory_map, self._record()
+            if placement:
+                memory_map = assign_addresses(record, 1 + placement)
+            found = specialize(record, width, memory_map, rules_of(record))
+            self._specializations[key] = found
         return found
+
+
+def _ranges(launch: SimLaunch, written: frozenset[int] | None) -> tuple[tuple[int, int], ...]:
+    """The addresses of the arguments that a kernel may have written, where that is known."""
+    segments = [s for i in written or () for s in launch.aliases.get(i, ())]
+    return tuple((s.base, s.end) for s in segments)
 
 
 def _argument(value: Any, parameter: KernelParameter, number: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import linecache
 import math
@@ -30,6 +31,7 @@ from basedsl_cute.sim.machine.state import (
     Lanes,
     SimLaunch,
     UnstartedClusters,
+    lanes_of,
 )
 from basedsl_cute.sim.machine.tensor_memory import check_freed
 from basedsl_cute.sim.machine.thread_order import ThreadOrder
@@ -46,6 +48,8 @@ _AT_ONCE = 16  # clusters that run together in a shuffled schedule, at least
 
 def triple(value: Any, what: str) -> tuple[int, int, int]:
     """Convert a grid, block or cluster to three ints. Raises LaunchError, which calls it `what`."""
+    if type(value) is tuple and len(value) == 3 and all(type(n) is int and n > 0 for n in value):
+        return value
     extents = three_extents(what, value, _is_integer)
     if isinstance(extents, LaunchProblem):
         raise LaunchError(extents.message, hint=extents.hint)
@@ -57,6 +61,7 @@ def _is_integer(value: Any) -> bool:
     return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
+@functools.lru_cache(maxsize=256)
 def check_configuration(
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
@@ -113,7 +118,7 @@ def kernel_line(error: BaseException) -> str | None:
 def _shared_segment(launch: SimLaunch, blocks: int) -> Segment:
     track = launch.options.level("uninitialized") != "off" and launch.shared_size > 0
     return private_segment(
-        SHARED_BASE, launch.shared_size, blocks, "shared memory", "shared", track
+        SHARED_BASE, launch.shared_span, blocks, "shared memory", "shared", track
     )
 
 
@@ -122,11 +127,14 @@ def _shared_segment(launch: SimLaunch, blocks: int) -> Segment:
 
 def _run_by_warp(launch: SimLaunch, call: Any, args: tuple[Any, ...], waits: bool) -> None:
     shapes = [
-        Lanes(launch.block, first, min(WARP_SIZE, launch.threads - first), 1)
+        lanes_of(launch.block, first, min(WARP_SIZE, launch.threads - first), 1)
         for first in range(0, launch.threads, WARP_SIZE)
     ]
     count = launch.blocks // math.prod(launch.cluster)
     members_of: Iterator[Any] = itertools.islice(_clusters(launch), count)
+    if launch.preferred is not None:
+        mixed = list(_mixed_clusters(launch, launch.preferred))
+        members_of, count = iter(mixed), len(mixed)
     if launch.chance is not None:
         shuffled = list(members_of)
         launch.chance.shuffle(shuffled)
@@ -169,6 +177,23 @@ def _clusters(launch: SimLaunch) -> Iterator[list[tuple[int, int, int]]]:
         yield [(x + dx, y + dy, z + dz) for dz, dy, dx in inside]
 
 
+def _mixed_clusters(
+    launch: SimLaunch, preferred: tuple[int, int, int]
+) -> Iterator[list[tuple[int, int, int]]]:
+    """The block indices of clusters of two shapes by rank: every second place of a preferred
+    cluster has smaller ones.
+    """
+    px, py, pz = preferred
+    gx, gy, gz = launch.grid
+    places = itertools.product(range(0, gz, pz), range(0, gy, py), range(0, gx, px))
+    for number, (z, y, x) in enumerate(places):
+        sx, sy, sz = launch.cluster if number % 2 else preferred
+        inside = list(itertools.product(range(sz), range(sy), range(sx)))
+        parts = itertools.product(range(0, pz, sz), range(0, py, sy), range(0, px, sx))
+        for oz, oy, ox in parts:
+            yield [(x + ox + dx, y + oy + dy, z + oz + dz) for dz, dy, dx in inside]
+
+
 def _start_cluster(
     launch: SimLaunch, members: list[tuple[int, int, int]], shapes: list[Lanes]
 ) -> list[Group]:
@@ -178,7 +203,10 @@ def _start_cluster(
         order = VectorClocks(len(members) * len(shapes), launch.races.events)
     blocks = [_block(launch, *place, len(shapes), order) for place in enumerate(members)]
     share = -(-launch.unstarted.count // 2)
-    cluster = Cluster(blocks, len(blocks) * len(shapes), share)
+    is_small = launch.preferred is None or len(members) == math.prod(launch.cluster)
+    shape = launch.cluster if is_small else launch.preferred
+    assert shape is not None
+    cluster = Cluster(blocks, len(blocks) * len(shapes), share, shape=shape)
     groups = []
     for block in blocks:
         block.cluster = cluster
@@ -226,7 +254,7 @@ def _block(
 ) -> Block:
     shadow = None
     if order is not None and launch.asynchronous and launch.shared_size:
-        shadow = ShadowMemory(order, rank, warps, launch.shared_size)
+        shadow = ShadowMemory(order, rank, warps, launch.shared_span)
     x, y, z = index
     linear = x + launch.grid[0] * (y + launch.grid[1] * z)
     return Block(index, linear, launch.threads, _shared_segment(launch, 1), shadow, rank)
@@ -249,7 +277,7 @@ def _run_groups(
     else:
         warps = -(-launch.threads // WARP_SIZE)
         room = warps * resident_blocks(launch.threads, launch.shared_size)
-        more_warps = warps * math.prod(launch.cluster)
+        more_warps = warps * math.prod(launch.preferred or launch.cluster)
 
         def more() -> list[tuple[Group, Any]]:
             joined = next(later, []) if len(groups) + more_warps <= room else []
@@ -291,7 +319,7 @@ def _run_in_step(launch: SimLaunch, call: Any, args: tuple[Any, ...], many: bool
     for first in range(0, total, batch):
         blocks = min(batch, total - first)
         if shape is None or shape.blocks != blocks:
-            shape = Lanes(launch.block, 0, launch.threads, blocks)
+            shape = lanes_of(launch.block, 0, launch.threads, blocks)
         numbers = np.arange(first, first + blocks, dtype=np.int64)
         axes = (numbers % gx, numbers // gx % gy, numbers // (gx * gy))
         index = tuple(a.astype(np.int32) if many else int(a[0]) for a in axes)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
@@ -374,6 +373,8 @@ _SMALL, _LARGE = 2.0**-900, 2.0**990
 
 @functools.partial(np.vectorize, otypes=[np.float64])
 def _exact_fma(a: float, b: float, c: float, wanted: bool) -> float:
+    from fractions import Fraction  # slow to import, and few kernels need it
+
     total = Fraction(a) * Fraction(b) + Fraction(c) if wanted else 0
     try:
         return float(total) if total else a * b + c  # which has the sign of a zero

@@ -367,27 +367,42 @@ def dependent_reads_before_the_wait(
 ):
     t = arch.thread_idx()[0]
     before = cute.Float32(0)
+    scale = x[t]  # no kernel in front writes it
     if bug:
-        before = x[t]
+        before = y[t]
     arch.griddepcontrol_wait()
     if not bug:
-        before = x[t]
-    y[t] = before
+        before = y[t]
+    y[t] = before + scale
 
 
 @cute.kernel
+def tile_by_tma(
+    load: cute.CopyAtom, source: cute.Tensor, y: cute.Tensor, aligned_to: cute.Constexpr
+):
+    t = arch.thread_idx()[0]
+    bar = barrier_of_one()
+    tile = shared(64, align=aligned_to)
+    arch.sync_threads()
+    to, what = cute.nvgpu.cpasync.tma_partition(
+        load, 0, None, tile, cute.zipped_divide(source, (64,))
+    )
+    if arch.warp_idx() == 0:
+        with arch.elect_one():
+            arch.mbarrier_arrive_and_expect_tx(bar, 256)
+            cute.copy(load, what[None, 0], to, tma_bar_ptr=bar)
+    arch.mbarrier_wait(bar, 0)
+    y[t] = tile[t]
+
+
+@cute.jit
 def shared_memory_aligned_by_luck(
     x: cute.Tensor, y: cute.Tensor, c: cute.Tensor, bug: cute.Constexpr
 ):
-    t = arch.thread_idx()[0]
-    tile = shared(64, align=4 if bug else 16)
-    bar = barrier_of_one()
-    arch.sync_threads()
-    if t == 0:
-        arch.mbarrier_arrive_and_expect_tx(bar, 256)
-        bulk_load(tile.iterator, x.iterator, 256, bar)
-    arch.mbarrier_wait(bar, 0)
-    y[t] = tile[t]
+    load, source = cute.nvgpu.cpasync.make_tiled_tma_atom(
+        cute.nvgpu.cpasync.CopyBulkTensorTileG2SOp(), x, cute.make_layout(64), (64,)
+    )
+    tile_by_tma(load, source, y, 16 if bug else 128).launch(grid=1, block=64)
 
 
 SHARED = "race on shared memory"
@@ -417,6 +432,6 @@ CASES = [
     (peer_ends_before, RaceError, "may have ended", {"grid": 2, "cluster": (2, 1, 1)}),
     (relaxed_cluster_barrier, RaceError, SHARED, {"grid": 2, "cluster": (2, 1, 1)}),
     (dependent_without_wait, RaceError, "never waits", {"use_pdl": True}),
-    (dependent_reads_before_the_wait, RaceError, "before", {"use_pdl": True}),
-    (shared_memory_aligned_by_luck, MemoryAccessError, "multiple"),
+    (dependent_reads_before_the_wait, RaceError, "before", {"use_pdl": True, "launches": 2}),
+    (shared_memory_aligned_by_luck, MemoryAccessError, "not aligned", {"whole": True}),
 ]

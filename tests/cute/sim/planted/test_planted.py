@@ -64,8 +64,10 @@ def host(
     c: cute.Tensor,
     bug: cute.Constexpr,
     launch: cute.Constexpr,
+    times: cute.Constexpr = 1,
 ):
-    kernel(x, y, c, bug).launch(**dict(launch))
+    for _ in cute.range_constexpr(times):
+        kernel(x, y, c, bug).launch(**dict(launch))
 
 
 def run(kernel, about, bug):
@@ -84,7 +86,10 @@ def run(kernel, about, bug):
     for name in ("cluster", "cooperative", "use_pdl", "smem"):
         if name in about:
             launch[name] = about[name]
-    host(kernel, x, y, c, bug, tuple(launch.items()))
+    if about.get("whole"):
+        kernel(x, y, c, bug)
+        return
+    host(kernel, x, y, c, bug, tuple(launch.items()), about.get("launches", 1))
 
 
 @pytest.fixture(autouse=True)

@@ -28,6 +28,28 @@ def test_shared_variables_lie_one_after_another_as_they_are_aligned(record):
     assert names == [("a", 5), ("b", 12), ("other", 2), ("all", 0)]
 
 
+def test_no_variable_is_aligned_better_than_it_asks(record):
+    outside = "".join(
+        f"""llvm.mlir.global internal @k_{name}_0()
+        {{addr_space = 3 : i32, alignment = {align} : i64}}
+        : !llvm.array<48 x i8>
+        """
+        for name, align in (("a", 16), ("b", 128), ("c", 8))
+    )
+    kernel = record("", "", outside)
+    plain = assign_addresses(kernel)
+    orders = set()
+    for placement in (1, 2, 3):
+        found = assign_addresses(kernel, placement)
+        assert found.shared_size(0) == plain.shared_size(0) <= found.shared_span(0)
+        for name, align in (("k_a_0", 16), ("k_b_0", 128), ("k_c_0", 8)):
+            assert found.addresses[name] % (2 * align) == align
+        orders.add(tuple(name for _, name, _ in found.variables))
+        ends = [at + size for at, _, size in found.variables]
+        assert all(end <= at for end, (at, _, _) in zip(ends, found.variables[1:], strict=False))
+    assert len(orders) == 3
+
+
 def test_parts_of_a_struct_have_names_of_their_own(record):
     outside = """llvm.mlir.global internal @k_s_0()
       {addr_space = 3 : i32, cute.fields = "x:0;y:16"} : !llvm.array<24 x i8>"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from basedsl_cute.sim import MissingRuleError
-from basedsl_cute.sim.rules import RULES
+from basedsl_cute.sim.rules import rules_of
 from basedsl_cute.sim.translate.translation import widest_lockstep
 from basedsl_cute.sim.translate.uniformity import UniformityAnalysis
 
@@ -21,7 +21,7 @@ OUT = "%out: !llvm.ptr<1>, %n: i32"
 
 
 def varies(kernel, many_blocks: bool, op) -> bool:
-    return op.results[0] in UniformityAnalysis(kernel, many_blocks, RULES).varying
+    return op.results[0] in UniformityAnalysis(kernel, many_blocks, rules_of(kernel)).varying
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_diverging_branch_makes_its_results_vary(record, ops, condition, diver
     }}"""
     kernel = record(OUT, body)
     (branch,) = ops(kernel, "scf.if")
-    found = UniformityAnalysis(kernel, False, RULES)
+    found = UniformityAnalysis(kernel, False, rules_of(kernel))
     assert (branch in found.diverging) == diverges
     assert (branch.results[0] in found.varying) == varying
 
@@ -67,7 +67,7 @@ def test_a_uniform_branch_passes_on_what_its_sides_yield(record, ops):
     }}"""
     kernel = record(OUT, body)
     (branch,) = ops(kernel, "scf.if")
-    found = UniformityAnalysis(kernel, False, RULES)
+    found = UniformityAnalysis(kernel, False, rules_of(kernel))
     assert branch not in found.diverging
     assert branch.results[0] in found.varying
 
@@ -82,7 +82,7 @@ def test_variation_flows_around_a_loop_to_its_first_values(record, ops):
     }}"""
     kernel = record(OUT, body)
     (loop,) = ops(kernel, "scf.for")
-    found = UniformityAnalysis(kernel, False, RULES)
+    found = UniformityAnalysis(kernel, False, rules_of(kernel))
     assert loop not in found.diverging
     assert [result in found.varying for result in loop.results] == [True, True, False]
 
@@ -94,7 +94,7 @@ def test_a_bound_that_varies_makes_the_loop_diverge(record, ops):
     }}"""
     kernel = record(OUT, body)
     (loop,) = ops(kernel, "scf.for")
-    found = UniformityAnalysis(kernel, False, RULES)
+    found = UniformityAnalysis(kernel, False, rules_of(kernel))
     assert loop in found.diverging
     assert loop.results[0] in found.varying
     assert loop.regions[0].args[0] in found.varying
@@ -126,7 +126,7 @@ def test_roots_of_pointers(record, ops):
     %d = llvm.load %out : !llvm.ptr<1> -> !llvm.ptr<1>
     """
     kernel = record(OUT, body, SHARED)
-    found = UniformityAnalysis(kernel, False, RULES)
+    found = UniformityAnalysis(kernel, False, rules_of(kernel))
     of_argument, of_shared, of_local = (
         found.root(op.results[0]) for op in ops(kernel, "llvm.getelementptr")
     )
@@ -147,7 +147,8 @@ def test_roots_of_pointers(record, ops):
     ],
 )
 def test_widest_lockstep(record, body, width):
-    assert widest_lockstep(record(OUT, HEAD + body), RULES) == width
+    kernel = record(OUT, HEAD + body)
+    assert widest_lockstep(kernel, rules_of(kernel)) == width
 
 
 @pytest.mark.parametrize(("volatile", "width"), [("", "grid"), ("volatile ", "warp")])
@@ -160,10 +161,11 @@ def test_a_loop_on_what_others_may_change_runs_by_warp(record, volatile, width):
     }} do {{
       scf.yield
     }}"""
-    assert widest_lockstep(record(OUT, body), RULES) == width
+    kernel = record(OUT, body)
+    assert widest_lockstep(kernel, rules_of(kernel)) == width
 
 
 def test_an_op_without_a_rule(record):
     kernel = record(OUT, "%r = nvvm.read.ptx.sreg.envreg0 : i32")
     with pytest.raises(MissingRuleError, match="envreg0"):
-        UniformityAnalysis(kernel, False, RULES)
+        UniformityAnalysis(kernel, False, rules_of(kernel))

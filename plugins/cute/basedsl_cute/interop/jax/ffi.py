@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl import ArrayRecord
+from basedsl_cute.device import driver
 
 TARGET = "basedsl_cute_call"
 _EXECUTE = 3
@@ -182,15 +183,17 @@ def _answer_metadata(address: int) -> bool:
 
 def _invocation(frame: _Frame, device: int) -> Invocation:
     stream = None if device == ArrayRecord.CPU else _stream(frame)
+    # XLA makes the context of the operation's device the current one.
+    place = device, 0 if stream is None else driver.current_device()
     return Invocation(
-        _records(frame.arguments, device, readonly=True),
-        _records(frame.results, device, readonly=False),
+        _records(frame.arguments, place, readonly=True),
+        _records(frame.results, place, readonly=False),
         stream,
         _texts(frame.attributes),
     )
 
 
-def _records(buffers: _Buffers, device: int, readonly: bool) -> list[ArrayRecord]:
+def _records(buffers: _Buffers, device: tuple[int, int], readonly: bool) -> list[ArrayRecord]:
     found = []
     for i in range(buffers.size):
         one = buffers.buffers[i].contents
@@ -203,7 +206,7 @@ def _records(buffers: _Buffers, device: int, readonly: bool) -> list[ArrayRecord
         if kind is None:
             raise TypeError(f"elements of XLA's type {one.dtype} have no counterpart in a tensor")
         found.append(
-            ArrayRecord(one.data or 0, kind, shape, tuple(reversed(strides)), (device, 0), readonly)
+            ArrayRecord(one.data or 0, kind, shape, tuple(reversed(strides)), device, readonly)
         )
     return found
 

@@ -19,6 +19,7 @@ from basedsl_cute.dialect.attributes import (
     DYNAMIC_SMEM_SYMBOL,
     EVENTS_ATTRIBUTE,
     PDL_ATTRIBUTE,
+    PREFERRED_CLUSTER_ATTRIBUTE,
     SMEM_IS_TOTAL_ATTRIBUTE,
     STATIC_SMEM_ATTRIBUTE,
 )
@@ -29,6 +30,7 @@ from basedsl_cute.lowering.host.launch_abi import (
     LAUNCH_SYMBOL,
     LAUNCHER_SYMBOL,
     PDL,
+    PREFERRED_CLUSTER,
     KernelEntry,
     LaunchTable,
 )
@@ -85,6 +87,7 @@ def _entry(op: Any, bindings: Any, has_dynamic: bool) -> KernelEntry:
         uses_dynamic_smem=has_dynamic,
         block=numbers("nvvm.reqntid"),
         cluster=numbers("nvvm.cluster_dim"),
+        preferred_cluster=numbers(PREFERRED_CLUSTER_ATTRIBUTE),
         smem_carveout=number(CARVEOUT_ATTRIBUTE) - 1,
     )
 
@@ -249,6 +252,8 @@ class _HostModule:
                 self._store(word, config, CONFIG_INDEX[field] + i)
         flags = COOPERATIVE * (COOPERATIVE_ATTRIBUTE in op.attributes)
         flags |= PDL * (PDL_ATTRIBUTE in op.attributes)
+        for i, extent in enumerate(kernel.preferred_cluster or ()):
+            flags |= extent << PREFERRED_CLUSTER + 8 * i
         values = operands["args"]
         for field, number in (("kernel", index), ("flags", flags), ("args", len(values))):
             self._store(self.constant(number), config, CONFIG_INDEX[field])

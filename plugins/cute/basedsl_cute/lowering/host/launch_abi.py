@@ -25,6 +25,14 @@ LAUNCHER_SYMBOL = "basedsl_launcher"
 # Bits of LaunchConfig.flags.
 COOPERATIVE = 1  # all blocks resident at once (CUDA driver: CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
 PDL = 2  # may start while its predecessor ends (..._PROGRAMMATIC_STREAM_SERIALIZATION)
+# Then 8 bits for each extent of the preferred cluster (..._PREFERRED_CLUSTER_DIMENSION); 0: none.
+PREFERRED_CLUSTER = 8  # the first bit
+
+
+def preferred_cluster(flags: int) -> tuple[int, int, int] | None:
+    """Return the shape of clusters that a launch with these flags prefers, if any."""
+    x, y, z = (flags >> PREFERRED_CLUSTER + 8 * i & 0xFF for i in range(3))
+    return (x, y, z) if x else None
 
 
 class LaunchConfig(ctypes.Structure):
@@ -69,6 +77,7 @@ class KernelEntry:
     cluster: tuple[int, ...] | None = None
     file: str = ""
     line: int = 0
+    preferred_cluster: tuple[int, ...] | None = None
     smem_carveout: int = -1  # percent of L1 that had better be shared memory; -1 says nothing
 
 

@@ -29,6 +29,7 @@ from basedsl_cute.dialect.attributes import (
     DYNAMIC_SMEM_ATTRIBUTE,
     DYNAMIC_SMEM_NAMES_ATTRIBUTE,
     DYNAMIC_SMEM_SYMBOL,
+    MERGED_BRANCHES_ATTRIBUTE,
     SMEM_ALIGNMENT,
     STATIC_SMEM_ATTRIBUTE,
 )
@@ -328,6 +329,11 @@ class Rewriter(Builder):
                 functions[-1].offsets.append(start)
                 functions[-1].last = op.location
                 ends[-1] = start + alloc.bytes
+        for i, function in enumerate(functions):
+            if MERGED_BRANCHES_ATTRIBUTE in function.op.attributes and ends[i] > STATIC_SMEM:
+                function.offsets = []
+                # Above the limit of static memory, where each allocation is by itself.
+                ends[i] = max(self._merged_end(function.op, function, 0), STATIC_SMEM + 1)
         for function, end in zip(functions, ends, strict=True):
             most = target_of(self.target).smem_per_block
             if end > most:
@@ -344,6 +350,26 @@ class Rewriter(Builder):
             elif end:
                 function.op.attributes[STATIC_SMEM_ATTRIBUTE] = self.integer(end)
         self._planned = iter(functions)
+
+    def _merged_end(self, op: Any, function: _Function, start: int) -> int:
+        """Return where the allocations inside `op` end if those of the branches of a condition
+        begin at the same place; their offsets go to the function, in order.
+        """
+        end = start
+        for region in op.regions:
+            at = start if op.name == "scf.if" else end
+            for block in region.blocks:
+                for inner in block.operations:
+                    if inner.operation.name == "cute.alloc_smem":
+                        alloc = AllocSmem.of(self.dialect, inner.operation)
+                        align = max(self.dialect.record_of(alloc.memref).alignment, SMEM_ALIGNMENT)
+                        at = -(-at // align) * align
+                        function.offsets.append(at)
+                        at += alloc.bytes
+                    else:
+                        at = self._merged_end(inner.operation, function, at)
+            end = max(end, at)
+        return end
 
 
 _FUNCTIONS = ("gpu.func", "func.func")

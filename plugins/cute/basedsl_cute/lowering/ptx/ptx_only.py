@@ -28,7 +28,12 @@ from basedsl import (
     apply_result,
     spoken,
 )
-from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, GRID_CONSTANT, PARAMETERS
+from basedsl_cute.dialect.attributes import (
+    CACHE_ATTRIBUTE,
+    GRID_CONSTANT,
+    PARAMETERS,
+    PREFERRED_CLUSTER_ATTRIBUTE,
+)
 from basedsl_cute.dialect.cluster import DsmemStore
 from basedsl_cute.dialect.launch_control import LaunchResponse
 from basedsl_cute.dialect.tensor_map import TensormapRelease, TensormapReplace
@@ -37,6 +42,7 @@ from basedsl_cute.dialect.warpgroup import PtxWgmma
 from basedsl_cute.hardware.requirements import (
     CLUSTERS,
     LAUNCH_CONTROL,
+    PREFERRED_CLUSTERS,
     PTX_VERSIONS,
     TCGEN05,
     TCGEN05_LD_RED,
@@ -127,6 +133,8 @@ class PtxRewriter(Builder):
                 require(missing_requirement(name, op, self.target), self.target, op)
             elif name == "gpu.func" and max(op.attributes.get("nvvm.cluster_dim", (1,))) > 1:
                 require(CLUSTERS, self.target, op)  # LLVM would leave the cluster out
+            elif name == "gpu.func" and PREFERRED_CLUSTER_ATTRIBUTE in op.attributes:
+                require(PREFERRED_CLUSTERS, self.target, op)
             self.source_type = source
             found = RULES.get(name)
             if found is None or not self._apply(found, op):

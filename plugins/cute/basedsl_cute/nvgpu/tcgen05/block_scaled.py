@@ -1,5 +1,5 @@
 """tcgen05.mma with scale factors: D = (A SFA) (B SFB) + D, a factor for each vector of elements
-along K (PTX ISA 9.7.16.10.7, "Block scaling").
+along K (PTX ISA, "Block scaling").
 
 Factors lie in tensor memory, brought there by tcgen05.cp (`cp`). `cute.gemm(mma, d, [a, sfa],
 [b, sfb], d)` takes them with the operands; or the fields SFA and SFB have their addresses, for

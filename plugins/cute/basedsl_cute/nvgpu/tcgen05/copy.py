@@ -1,4 +1,4 @@
-"""Copies between tensor memory and registers: tcgen05.ld and tcgen05.st (PTX ISA 9.7.16.8).
+"""Copies between tensor memory and registers: tcgen05.ld and tcgen05.st (PTX ISA, of these titles).
 
 A warp reaches only its own quarter of the lanes, those from 32 * (warp % 4); `make_tmem_copy` gives
 each of four warps its part.

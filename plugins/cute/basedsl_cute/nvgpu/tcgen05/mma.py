@@ -1,4 +1,4 @@
-"""tcgen05.mma: D = A B + D, with D in tensor memory (PTX ISA 9.7.16.10).
+"""tcgen05.mma: D = A B + D, with D in tensor memory (PTX ISA, "tcgen05.mma").
 
 One thread issues it for a block or a pair; `cute.gemm` elects one of the warp that calls it. It is
 asynchronous: `commit` has an mbarrier arrive when all that this thread has issued is complete.

@@ -373,4 +373,5 @@ def forward(
         grid=(cute.ceil_div(longest * cfg.packed, cfg.tile[0]), heads, batches * cfg.splits),
         block=(cfg.threads, 1, 1),
         stream=stream,
+        min_blocks_per_mp=1,
     )

@@ -3,9 +3,9 @@
 A is (M, K, L), B is (N, K, L), C is (M, N, L), of any majors and any extents. Persistent blocks
 copy tiles of A and B into a ring of swizzled stages, `stages` - 1 ahead of the multiplication and
 across the ends of tiles of C. A warp has its part of the tile in registers; while it multiplies one
-block of K (16 elements; 8 of 4 bytes, 32 of 1 byte) it loads the fragments of the next one. Its
-threads exchange results, so that the epilogue takes vectors of columns and warps need not wait for
-each other.
+block of K (16 elements; 4 of 8 bytes, 8 of 4 bytes, 32 of 1 byte) it loads the fragments of the
+next one. Its threads exchange results, so that the epilogue takes vectors of columns and warps need
+not wait for each other.
 """
 
 from __future__ import annotations
@@ -66,6 +66,12 @@ _TILES = {
     (64, 128): ((1, 4), 2, 0.75),
     (64, 64): ((2, 2), 3, 0.55),
 }
+# Of Float64, whose accumulators take twice the registers; speeds are not measured yet.
+_TILES_64 = {
+    (128, 128): ((2, 4), 1, 1.0),
+    (64, 128): ((1, 4), 2, 0.9),
+    (64, 64): ((2, 2), 3, 0.7),
+}
 
 
 def choose_config(
@@ -86,7 +92,7 @@ def choose_config(
     constant for filling the stages. Raises DSLTypeError where no tile fits `smem`.
     """
     best: tuple[float, Config] | None = None
-    for (rows, columns), (warps, together, speed) in _TILES.items():
+    for (rows, columns), (warps, together, speed) in (_TILES if width < 64 else _TILES_64).items():
         found = _fitting(config, (rows, columns), warps, together, width, smem)
         if found is None:
             continue
@@ -329,9 +335,9 @@ def gemm(
     """Compute C = A B^T, or with `epilogue_op` C = epilogue_op(A B^T, *operands), by mma.sync.
 
     `a` is (M, K), `b` (N, K), `c` (M, N), or all have a third mode of batches; extents and majors
-    are any. Elements are Float16, BFloat16, Float8E4M3FN, Float8E5M2, Int8, Uint8 or Float32, of
-    which the instruction takes the upper 19 bits (TFloat32). `acc_dtype` is the accumulator's type:
-    Float32 (Int32 for integers) by default.
+    are any. Elements are Float16, BFloat16, Float8E4M3FN, Float8E5M2, Int8, Uint8, Float64 or
+    Float32, of which the instruction takes the upper 19 bits (TFloat32). `acc_dtype` is the
+    accumulator's type: Float32 (Int32 for integers, Float64 for its like) by default.
 
     `blocks` is the most resident blocks; `cfg` the static configuration; `epilogue_op` a function
     of vectors, see `utils.epilogue`; `vectors` the elements of A, B and C that one access moves:

@@ -10,6 +10,8 @@ import math
 import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute import arch
+from basedsl_cute.dsl.machine import current_target
+from basedsl_cute.hardware.requirements import mma_sync
 from basedsl_cute.nvgpu import CopyUniversalOp, warp
 from basedsl_cute.ops.gemm.operands import OutputTile
 from basedsl_cute.utils import hopper_helpers as sm90
@@ -25,11 +27,14 @@ def instruction(dtype, acc_dtype=None):
         return warp.MmaTF32Op()
     if dtype in (cute.Int8, cute.Uint8):
         return warp.MmaI8Op(dtype)
+    if dtype is cute.Float64:
+        is_tall = mma_sync("16x8x4", "f64", "f64").is_met_by(current_target())
+        return warp.MmaF64Op((16, 8, 4) if is_tall else (8, 8, 4))
     if dtype in (cute.Float8E4M3FN, cute.Float8E5M2):
         return warp.MmaFP8Op(dtype, acc_dtype or cute.Float32, (16, 8, 32))
     raise DSLTypeError(
         f"mma.sync does not multiply {dtype.__name__} in this kernel",
-        hint="Float16, BFloat16, TFloat32, Float8E4M3FN, Float8E5M2, Int8 and Uint8 it does",
+        hint="Float16, BFloat16, TFloat32, Float64, both 8-bit floats, Int8 and Uint8 it does",
     )
 
 
@@ -37,10 +42,11 @@ def check_tile(cfg, op):
     """Raise DSLTypeError for a tile that the warps do not divide, or fewer than two stages."""
     (tile_m, tile_n, tile_k), (wm, wn) = cfg.tile, cfg.warps
     m, n, k = op.shape_mnk
-    if tile_m % (m * wm) or tile_n % (2 * n * wn) or tile_k % (2 * k) or cfg.stages < 2:
+    columns = 2 * n if m == 16 else 4 * n  # that threads exchange, see `WarpEpilogue`
+    if tile_m % (m * wm) or tile_n % (columns * wn) or tile_k % (2 * k) or cfg.stages < 2:
         raise DSLTypeError(
             f"{wm} x {wn} warps cannot share a tile {cfg.tile} in {cfg.stages} stages",
-            hint=f"M must be a multiple of {m * wm}, N of {2 * n * wn}, K of {2 * k}, and stages "
+            hint=f"M must be a multiple of {m * wm}, N of {columns * wn}, K of {2 * k}, and stages "
             "at least 2",
         )
 
@@ -68,9 +74,10 @@ class FragmentLoader:
     def __init__(self, make, major, mma, staged, fragment, thread):
         dtype = staged.element_type
         by_row = major is sm90.LayoutEnum.ROW_MAJOR
-        op, bits = warp.LdMatrix8x8x16bOp(not by_row, 4), None
-        if not by_row and dtype.width != 16:  # ldmatrix turns elements of 16 bits only
-            op, bits = CopyUniversalOp(), dtype.width
+        # ldmatrix moves words of 4 bytes, and turns elements of 16 bits only.
+        suits = dtype.width == 16 or (by_row and dtype.width < 64)
+        op = warp.LdMatrix8x8x16bOp(not by_row, 4) if suits else CopyUniversalOp()
+        bits = None if suits else dtype.width
         self.tiled = make(cute.make_copy_atom(op, dtype, num_bits_per_copy=bits), mma)
         own = self.tiled.get_slice(thread)
         self.source = own.partition_S(staged)
@@ -86,7 +93,8 @@ class WarpEpilogue:
 
     The instruction leaves 2 of each 8 columns of a row in each of four neighbouring threads. These
     threads exchange four such groups, so that each has one of them whole: of 32 columns of a row,
-    or where a warp has not that many, of 16 columns of a row and of the row 8 below.
+    or where a warp has not that many, of 16 columns of a row and of the row 8 below. (The
+    instruction of 8 rows has 32 columns.)
     """
 
     def __init__(self, c, operands, op, epilogue, cfg, thread):
@@ -100,6 +108,8 @@ class WarpEpilogue:
         self.warps = cfg.warps
         self.is_full = cfg.is_full
         self.across = columns // VECTOR
+        self.halves = op.shape_mnk[0] // 8  # of 8 rows of an instruction
+        self.pieces = self.halves * self.across // 4
         threads = cute.make_layout(
             ((8, 4 // self.across), self.across), stride=((4, self.across), 1)
         )
@@ -120,7 +130,7 @@ class WarpEpilogue:
         (rows, columns), (wm, wn) = self.turns, self.warps
         first = (m * rows * wm + self.warp[0], n * columns * wn + self.warp[1])
         for i in range(rows):
-            pieces = [(j, piece) for j in range(columns) for piece in range(self.across // 2)]
+            pieces = [(j, piece) for j in range(columns) for piece in range(self.pieces)]
             vectors = [
                 self.vector(values, i, *piece) for piece in pieces
             ]  # shuffles stand before any branch
@@ -135,7 +145,7 @@ class WarpEpilogue:
         """The consecutive columns of a row that this thread writes of a piece, after the exchange.
         `values` are accumulators, or pairs of converted results.
         """
-        each = cute.size(values, mode=[0]) // 2  # of 2 columns
+        each = cute.size(values, mode=[0]) // self.halves  # of 2 columns
         units = []
         for unit in range(4):
             half, atom = (piece, unit) if self.across == 4 else divmod(unit, 2)

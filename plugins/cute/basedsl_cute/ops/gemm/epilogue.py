@@ -51,7 +51,8 @@ ACTIVATIONS = {
 
 @dataclass(frozen=True)
 class FusedEpilogue:
-    """The epilogue activation(alpha * x + bias) + residual, computed in Float32.
+    """The epilogue activation(alpha * x + bias) + residual, computed in Float32, or in Float64 for
+    such accumulators.
 
     Calling it takes the accumulators and the operands that are present, in the order alpha, bias,
     residual. Raises DSLTypeError for an activation that is neither a known name nor a function.
@@ -73,13 +74,14 @@ class FusedEpilogue:
 
     def __call__(self, acc: Any, *operands: Any) -> Any:
         left = iter(operands)
-        x = acc.to(cute.Float32)
+        kind = cute.Float64 if acc.element_type is cute.Float64 else cute.Float32
+        x = acc.to(kind)
         if self.alpha:
             x = x * next(left)
         if self.bias:
-            x = x + next(left).to(cute.Float32)
+            x = x + next(left).to(kind)
         if self.activation is not None:
             x = ACTIVATIONS.get(self.activation, self.activation)(x)
         if self.residual:
-            x = x + next(left).to(cute.Float32)
+            x = x + next(left).to(kind)
         return x

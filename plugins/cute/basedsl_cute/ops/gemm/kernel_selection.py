@@ -147,7 +147,7 @@ _TMA_GAIN = 1 / (1 / 75e12 - 1 / 300e12)
 
 def with_copies_for_tma(matrices: Matrices, a: OperandInfo, b: OperandInfo, k: int) -> Matrices:
     """The views, with padded copies of an A or B that TMA cannot load, where that is faster."""
-    if not _has_wgmma(current_target()):
+    if not _has_wgmma(current_target()) or a.dtype.width == 64:
         return matrices
     m, n, _, batches, *_ = problem_shape(*matrices, k)
     gain = m * n * k * batches / _TMA_GAIN
@@ -220,12 +220,14 @@ def choose_kernel(
                 hint="addresses and strides must be multiples of 16 bytes",
             )
         return "blackwell", config
-    if config is None and _has_wgmma(current_target()) and tma.wgmma:
+    if config is None and _has_wgmma(current_target()) and tma.wgmma and dtype.width < 64:
         m, n = (shape.n, shape.m) if shape.is_turned else (shape.m, shape.n)
         return heuristics.choose_hopper_kernel(
             m, n, shape.k, shape.batches, dtype.width, dtype_c.width, processors, tma.stores,
             shape.is_turned,
         )  # fmt: skip
+    if dtype is cute.Float64 and type(config) not in (type(None), ampere_gemm.Config):
+        raise DSLTypeError("Float64 is multiplied by ops.ampere.gemm", hint="pass its Config")
     if type(config) in _HOPPER:
         _check_hopper(config, tma, shape.k, shape.batches, dtype.width)
         return _HOPPER[type(config)], config
@@ -263,7 +265,7 @@ def _mma_sync_kernel(
     if config is None:
         target = current_target()
         problem = (m, n, k, width, processors, target.smem_per_block, shape.batches)
-        if tma.loads and target.is_gpu and SETMAXNREG.is_met_by(target):
+        if width < 64 and tma.loads and target.is_gpu and SETMAXNREG.is_met_by(target):
             config = gemm_tma.choose_config(*problem, pairs=target.capability < (12, 0))
         else:
             config = ampere_gemm.choose_config(*problem)
@@ -345,7 +347,7 @@ def problem_shape(a: MatrixView, b: MatrixView, c: MatrixView, k: int) -> Proble
 
 def check_types(a: Any, b: Any) -> None:
     """Raise DSLTypeError for element types that no kernel multiplies with each other."""
-    known = (*_FLOATS_16, *_FLOATS_8, *_INTEGERS, cute.Float32)
+    known = (*_FLOATS_16, *_FLOATS_8, *_INTEGERS, cute.Float32, cute.Float64)
     if a not in known or b not in known or (a is not b and not {a, b} <= set(_FLOATS_8)):
         raise DSLTypeError(
             f"matmul does not multiply {a.__name__} and {b.__name__}",
@@ -411,8 +413,6 @@ def extents_of(a: OperandInfo, b: OperandInfo) -> tuple[tuple[int, ...], tuple[i
             f"a of {a.host.shape} times b of {b.host.shape}: {k} columns and {kb} rows",
             hint="a is (..., M, K) and b is (..., K, N); for an (N, K) weight pass weight.T",
         )
-    if k == 0:
-        raise DSLTypeError(f"a of {a.host.shape} has no columns: there is nothing to add up")
     try:
         batch = tuple(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]))
     except ValueError:

@@ -71,8 +71,9 @@ def matmul(
     (..., K, N), leading modes broadcast, an array of one mode is a vector. Transposed views are
     used as they are; an array with neither rows nor columns contiguous is copied first.
 
-    Elements are Float16, BFloat16, Float8E4M3FN, Float8E5M2, Int8, Uint8 or Float32. Products are
-    accumulated in Float32 (Int32 for integers). Float32 is multiplied exactly on the CUDA cores;
+    Elements are Float16, BFloat16, Float8E4M3FN, Float8E5M2, Int8, Uint8, Float32 or Float64.
+    Products are accumulated in Float32 (Int32 for integers, Float64 for its like); without columns
+    of `a` they are 0. Float32 is multiplied exactly on the CUDA cores;
     with `tf32`, tensor cores multiply the upper 19 bits of the elements.
 
     Parameters:
@@ -106,7 +107,7 @@ def matmul(
            [0., 0., 0.]], dtype=float32)
     """
     lib = library(a)
-    extras = _extras(lib, bias, residual, alpha, epilogue, operands)
+    extras = _extras(lib, a, bias, residual, alpha, epilogue, operands)
     key = (
         lib.key(a),
         _key(lib, b, "b"),
@@ -144,6 +145,15 @@ def _is_array(x: Any) -> bool:
     return not isinstance(x, int | float)
 
 
+def _in_float64(lib: ArrayLibrary, like: Any, x: Any) -> Any:
+    """An array of the number, if it is one."""
+    if not isinstance(x, float):
+        return x
+    made = lib.empty((1,), like.dtype, like)
+    made[...] = x
+    return made
+
+
 def _is_users(epilogue: Any) -> bool:
     """True if an epilogue runs a user's function."""
     return callable(epilogue.activation if isinstance(epilogue, FusedEpilogue) else epilogue)
@@ -162,6 +172,7 @@ def _key(lib: ArrayLibrary, x: Any, name: str) -> Any:
 
 def _extras(
     lib: ArrayLibrary,
+    a: Any,
     bias: Any,
     residual: Any,
     alpha: Any,
@@ -173,6 +184,10 @@ def _extras(
         return ()
     if isinstance(alpha, int | np.generic):
         alpha = float(alpha)
+    # Numbers are Float32 in kernels, arrays what they are.
+    is_wide = str(a.dtype).endswith("float64")
+    if is_wide:
+        alpha = _in_float64(lib, a, alpha)
     own = tuple([x for x in (alpha, bias, residual) if x is not None])
     if not isinstance(operands, tuple | list):
         raise DSLTypeError(
@@ -188,7 +203,8 @@ def _extras(
             "an epilogue replaces bias, residual and alpha",
             hint="take them as operands: epilogue=lambda sums, bias: ..., operands=(bias,)",
         )
-    return tuple([x.item() if isinstance(x, np.generic) else x for x in operands])
+    given = [x.item() if isinstance(x, np.generic) else x for x in operands]
+    return tuple([_in_float64(lib, a, x) for x in given] if is_wide else given)
 
 
 # Plans -------------------------------------------------------------------------------------------
@@ -267,7 +283,31 @@ class Plan:
                 )
 
 
-_plans: dict[Any, Plan] = {}
+class EmptySums:
+    """The plan of a product with K = 0: one of zeros."""
+
+    def __init__(self, request: Request) -> None:
+        self.plan = _plan(
+            request._replace(
+                a=self._zeros(request.lib, request.a, -1), b=self._zeros(request.lib, request.b, -2)
+            )
+        )
+
+    @staticmethod
+    def _zeros(lib: ArrayLibrary, x: Any, mode: int) -> Any:
+        """Zeros of the extents of `x`, but of one element along a mode."""
+        shape = list(x.shape)
+        shape[mode if len(shape) > 1 else 0] = 1
+        made = lib.empty(tuple(shape), x.dtype, x)
+        made[...] = 0
+        return made
+
+    def run(self, lib: ArrayLibrary, a: Any, b: Any, out: Any, extras: tuple[Any, ...]) -> Any:
+        """Compute the epilogue of zeros."""
+        return self.plan.run(lib, self._zeros(lib, a, -1), self._zeros(lib, b, -2), out, extras)
+
+
+_plans: dict[Any, Plan | EmptySums] = {}
 _kernels: dict[Any, Callable[..., Any]] = {}
 
 
@@ -303,9 +343,11 @@ class Product(NamedTuple):
         return (*self.batch, *self.extents[:2])
 
 
-def _plan(request: Request) -> Plan:
+def _plan(request: Request) -> Plan | EmptySums:
     """Check the arguments of a call, choose its kernel and compile it."""
     product = _checked(request)
+    if product.extents[2] == 0 and 0 not in product.full:
+        return EmptySums(request)
     if 0 in product.full:
         return Plan(None, (MatrixView((), (), is_same=True),) * 3, product.shape, product.dtype)
     lib, config, tf32 = request.lib, request.config, request.tf32

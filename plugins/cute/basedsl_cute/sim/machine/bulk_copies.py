@@ -13,6 +13,7 @@ import numpy as np
 from basedsl_cute.sim.errors import MemoryAccessError
 from basedsl_cute.sim.machine import races
 from basedsl_cute.sim.machine.bulk_groups import issue_bulk_store
+from basedsl_cute.sim.machine.guards import guard_store
 from basedsl_cute.sim.machine.mbarriers import find_mbarrier, land_bytes, send_to_mbarrier
 from basedsl_cute.sim.machine.memory import Segment
 from basedsl_cute.sim.machine.state import Group, Mask
@@ -59,7 +60,9 @@ def bulk_store(g: Group, m: Mask, site: Site, to: Any, source: Any, sizes: Any) 
             stamp = races.begin_async_read(g.shadow, g, site, "read by a bulk store", place, lane)
         read = functools.partial(read_shared, g, place, lane, site)
         write = functools.partial(_put, segment, first - segment.base)
-        issue_bulk_store(g, lane, read, write, site, stamp)
+        target = first - segment.base + np.arange(size)
+        guard = guard_store(g, segment, target, site, lane)
+        issue_bulk_store(g, lane, read, write, site, stamp, guard)
 
 
 def _put(segment: Segment, start: int, data: Any) -> None:

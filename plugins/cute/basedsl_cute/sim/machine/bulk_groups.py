@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from basedsl_cute.sim.errors import RaceError
+from basedsl_cute.sim.machine.guards import Guard
 from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.state import Group, Mask, PendingStore
 from basedsl_cute.sim.machine.vector_clock import Stamp
@@ -24,10 +25,13 @@ def issue_bulk_store(
     write: Callable[[Any], None],
     site: Site,
     stamp: Stamp | None,
+    guard: Guard | None = None,
 ) -> None:
-    """Queue a store: `read` gives its bytes, `write` puts them into the target."""
+    """Queue a store: `read` gives its bytes, `write` puts them into the target, of which `guard`
+    keeps threads off until then.
+    """
     number = int(g.bulk.committed[lane])
-    g.bulk.pending.append(PendingStore(lane, number, read, write, site, stamp))
+    g.bulk.pending.append(PendingStore(lane, number, read, write, site, stamp, guard=guard))
 
 
 def commit_bulk_group(g: Group, m: Mask) -> None:
@@ -56,7 +60,7 @@ def wait_for_bulk_groups(g: Group, groups: int, only_read: bool, m: Mask) -> Non
         if only_read:
             left.append(store)
         else:
-            store.write(store.data)
+            _complete(g, store, store.data)
     queue.pending = left
 
 
@@ -74,5 +78,11 @@ def finish_bulk_stores(g: Group) -> None:
                 "stored, or the pipeline's producer_tail()",
             )
             report(g.launch, "races", error)
-        store.write(store.read() if store.data is None else store.data)
+        _complete(g, store, store.read() if store.data is None else store.data)
     g.bulk.pending = []
+
+
+def _complete(g: Group, store: PendingStore, data: Any) -> None:
+    if store.guard is not None:
+        g.launch.guards.remove(store.guard)
+    store.write(data)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from basedsl_cute.sim.affine import Affine
 from basedsl_cute.sim.errors import (
     MemoryAccessError,
     Note,
@@ -20,9 +21,11 @@ from basedsl_cute.sim.errors import (
     UninitializedReadError,
     extent_note,
 )
+from basedsl_cute.sim.machine import affine_access
 from basedsl_cute.sim.machine import poison as poisons
 from basedsl_cute.sim.machine import races as race_checks
 from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.guards import check_guards
 from basedsl_cute.sim.machine.memory import (
     CLUSTER_SHIFT,
     LOCAL_WINDOW,
@@ -52,6 +55,11 @@ def load_memory(g: Group, a: MemoryAccess, address: Any, m: Mask) -> Any:
     """The values that the lanes in `m` read at `address`; anything in the other lanes. Raises
     MemoryAccessError, UninitializedReadError and RaceError.
     """
+    if type(address) is Affine:
+        got = affine_access.load(g, a, address, m)
+        if got is not None:
+            return got
+        address = address.dense
     if m is not None:  # masked lanes read what the first active lane reads
         address = np.where(m, address, address[m.argmax()])
     segment = _guess(g, a)
@@ -69,6 +77,10 @@ def store_memory(g: Group, a: MemoryAccess, address: Any, value: Any, m: Mask) -
     """Write `value` (per lane, or uniform) at `address` for the lanes in `m`. Where lanes write to
     the same place the highest lane wins. Raises MemoryAccessError and RaceError.
     """
+    if type(address) is Affine:
+        if affine_access.store(g, a, address, value, m):
+            return
+        address = address.dense
     who = None
     if m is not None:
         who = np.flatnonzero(m)
@@ -260,6 +272,8 @@ def _note_read(g: Group, a: MemoryAccess, segment: Segment, offset: Any, m: Mask
     local = _offset(g, segment, offset, None)
     if who is not None:
         local = local[who]
+    if g.launch.guards:
+        check_guards(g, a, segment, local, who)
     kind = STRONG_READ if a.strong else PLAIN_READ
     g.races.record(g, a, segment, local, who, kind, None)
     if a.strong:
@@ -277,6 +291,8 @@ def _note_write(
     if segment.kind == "local":
         return
     local = _offset(g, segment, offset, who)
+    if g.launch.guards:
+        check_guards(g, a, segment, local, who)
     kind = STRONG_WRITE if a.strong else PLAIN_WRITE
     g.races.record(g, a, segment, local, who, kind, value)
     if a.strong:
@@ -291,6 +307,8 @@ def _note_atomic(g: Group, a: MemoryAccess, segment: Segment, offset: Any, lanes
         return
     if segment.kind != "local":
         local = _offset(g, segment, offset, lanes)
+        if g.launch.guards:
+            check_guards(g, a, segment, local, lanes)
         g.races.record(g, a, segment, local, lanes, STRONG_WRITE, None)
 
 

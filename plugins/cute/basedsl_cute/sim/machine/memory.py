@@ -115,6 +115,7 @@ class Memory:
     def __init__(self) -> None:
         self._segments: list[Segment] = []
         self._bases: list[int] = []
+        self.launches: list[Any] = []  # what those before may have written, for dependent ones
 
     def add(
         self,
@@ -162,6 +163,7 @@ class Memory:
         other = Memory()
         other._segments = list(self._segments)
         other._bases = list(self._bases)
+        other.launches = self.launches
         return other
 
     def __iter__(self) -> Iterator[Segment]:

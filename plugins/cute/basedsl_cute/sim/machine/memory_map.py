@@ -23,6 +23,7 @@ class MemoryMap:
         self.variables: list[tuple[int, str, int]] = []  # address, name for messages, size
         self.static_size = 0
         self.dynamic_base = SHARED_BASE
+        self.slack = 0  # bytes that only the simulator's placement of variables takes
         self.local: dict[int, int] = {}
         self.registers: dict[int, RegisterArray] = {}
         self.local_names: list[tuple[int, str, int]] = []  # address, name for messages, size
@@ -46,12 +47,17 @@ class MemoryMap:
     def shared_size(self, dynamic: int) -> int:
         """Bytes of shared memory that a block needs, with `dynamic` bytes of dynamic memory."""
         if dynamic:
-            return self.dynamic_base - SHARED_BASE + dynamic
+            return self.dynamic_base - SHARED_BASE + dynamic - self.slack
         return self.static_size
+
+    def shared_span(self, dynamic: int) -> int:
+        """Bytes from the first to behind the last byte that a block may use."""
+        size = self.shared_size(dynamic)
+        return size and size + self.slack
 
     def variable_at(self, address: int, dynamic: int) -> tuple[str, int, int]:
         """Name, address and size of the shared variable at or before `address`."""
-        found = ("shared memory", SHARED_BASE, self.shared_size(dynamic))
+        found = ("shared memory", SHARED_BASE, self.shared_span(dynamic))
         for at, name, size in self.variables:
             if at <= address:
                 found = (name, at, size or self.dynamic_base + dynamic - at)

@@ -181,6 +181,8 @@ class RaceChecker:
         if home is None:
             return
         history, start = home
+        if history.runs is not None:
+            history.spread_runs()
         if start:
             offset = offset + start
         index = history.index(offset, a.nbytes, itemsize)
@@ -226,6 +228,25 @@ class RaceChecker:
         if kind == STRONG_WRITE:
             history.wrote = event
         self._join(g, segment, history, kind, index, thread, stamp)
+
+    def record_run(self, g: Any, a: MemoryAccess, segment: Segment, first: int, kind: int) -> bool:
+        """Record a plain access of all lanes to one word after another, from the byte `first` of a
+        segment; False if it must be recorded word by word.
+        """
+        home = self._homes[segment]
+        assert home is not None
+        history, start = home
+        if a.dtype.itemsize != 1 << history.shift or not g.known.is_run:
+            return False
+        word = (first + start) >> history.shift
+        event = len(self.events)
+        delta = g.known.first_thread - word
+        if not history.add_run(kind, event, word, word + g.lanes, delta):
+            return False
+        self.events.append(a)
+        if kind == PLAIN_WRITE:
+            history.wrote = event
+        return True
 
     def _join(
         self,
@@ -311,24 +332,27 @@ class RaceChecker:
 
     def _ask(self, g: Any, late: Any, other: Any, thread: Any, spread: Any, event: Any) -> None:
         """Clear `late` where a thread has acquired what orders it after one other thread."""
-        thread = np.broadcast_to(thread, late.shape)
-        for place in zip(*np.nonzero(late), strict=True):
-            if int(spread[place]) == SAME and self.knows(
-                g, int(thread[place]), int(other[place]), int(event[place])
-            ):
-                late[place] = False
+        asked = late & (spread == SAME) & ((other & ASYNC) == 0)
+        if not asked.any():
+            return
+        # Of few pairs of threads there are many words.
+        threads = np.broadcast_to(thread, late.shape)[asked]
+        pairs, which = np.unique((threads << SPREAD_SHIFT) | other[asked], return_inverse=True)
+        known = [
+            self._known_of(g, pair >> SPREAD_SHIFT, pair & int(THREADS)) for pair in pairs.tolist()
+        ]
+        late[asked] = np.array(known)[which.reshape(-1)] < event[asked]
 
-    def knows(self, g: Any, thread: int, other: int, event: int) -> bool:
-        """True if `thread` has acquired that the accesses of `other` up to `event` are over."""
-        if other & int(ASYNC):
-            return False
+    def _known_of(self, g: Any, thread: int, other: int) -> int:
+        """The event up to which `thread` has acquired that the accesses of `other` are over."""
         block = other // int(self.block_threads)
         keys = [of_thread(other), of_warp(other >> 5), of_block(block)]
         if self.shared is not None and (launch := self.shared.launch_of(block)) is not None:
             keys.append(of_launch(launch))
-        return any(
-            known.get(key, 0) >= event for known in g.known.knowledge_of(thread) for key in keys
+        found: int = max(
+            known.get(key, 0) for known in g.known.knowledge_of(thread) for key in keys
         )
+        return found
 
     def _check(
         self,
@@ -375,8 +399,10 @@ class RaceChecker:
             before = words.take(index)
             late = (before != 0) & (self.shared.ranks_of(before & THREADS) != self.rank)
             if a.scope == SYSTEM_SCOPE and late.any():
-                narrow = [e is not None and e.scope != SYSTEM_SCOPE for e in self.events]
-                late &= np.array(narrow)[before >> EVENT_SHIFT]
+                events, which = np.unique(before >> EVENT_SHIFT, return_inverse=True)
+                accesses = [self.events[event] for event in events.tolist()]
+                narrow = [e is not None and e.scope != SYSTEM_SCOPE for e in accesses]
+                late &= np.array(narrow)[which.reshape(late.shape)]
             if late.any():
                 late &= self._unordered(g, before, thread)
             if late.any():

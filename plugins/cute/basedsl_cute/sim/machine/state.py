@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from random import Random
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ import numpy as np
 from basedsl_cute.device.tensor_map import TensorMap
 from basedsl_cute.hardware.targets import MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARP_SIZE
 from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS, TMEM_LANES
+from basedsl_cute.sim.affine import Affine, LaneGrid
 from basedsl_cute.sim.errors import Thread
 from basedsl_cute.sim.machine.access import MemoryAccess, RegisterArray
 from basedsl_cute.sim.machine.memory import LOCAL_BASE, Memory, Segment, private_segment
@@ -49,9 +51,11 @@ class SimLaunch:
         options: SimOptions,
         cluster: tuple[int, int, int] = (1, 1, 1),
         cooperative: bool = False,
+        preferred: tuple[int, int, int] | None = None,
     ) -> None:
         self.grid = grid
         self.cooperative = cooperative
+        self.preferred = preferred  # the shape of some clusters, larger than `cluster`
         self.cluster = cluster
         self.block = block
         self.threads = block[0] * block[1] * block[2]
@@ -59,11 +63,13 @@ class SimLaunch:
         self.memory_map = memory_map
         self.dynamic_smem = dynamic_smem
         self.shared_size = memory_map.shared_size(dynamic_smem)
+        self.shared_span = memory_map.shared_span(dynamic_smem)
         self.memory = memory.copy()
         memory_map.add_variables(self.memory)
         self.options = options
         self.output = KernelOutput()
         self.waited = False  # for the grid before: griddepcontrol.wait
+        self.guards: list[Any] = []  # of memory that something else may still write
         self.clock = 0
         self.unstarted = UnstartedClusters(iter(()), 0)
         seed = options.schedule_seed
@@ -118,6 +124,7 @@ class Cluster:
     refused: Site | None = None
     arrived: int = 0  # warps, in this phase of the cluster's barrier
     phase: int = 0  # of the barrier: how often it has completed
+    shape: tuple[int, int, int] = (1, 1, 1)  # extents in x, y, z
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -289,26 +296,78 @@ class Lanes:
     """
 
     def __init__(self, block: tuple[int, int, int], first: int, count: int, blocks: int) -> None:
-        linear = np.arange(first, first + count, dtype=np.int32)
+        self.block = block
+        self.first = first
         self.threads = count  # of one block
         self.blocks = blocks
         self.size = count * blocks  # lanes
-        self.linear = np.tile(linear, blocks)
-        x, y, _ = block
-        self.tid = tuple(
-            np.tile(part.astype(np.int32), blocks)
-            for part in (linear % x, linear // x % y, linear // (x * y))
-        )
-        self.tid_index = tuple(part.astype(np.int64) for part in self.tid)
-        self.lane = self.linear % WARP_SIZE
-        self.warp = self.linear // WARP_SIZE
-        self.block_number = np.repeat(np.arange(blocks), count)
-        starts = np.arange(0, count, WARP_SIZE)
-        self.warp_starts = (np.arange(blocks)[:, None] * count + starts).ravel()  # (warps,)
-        sizes = np.minimum(count - starts, WARP_SIZE)
-        self.warp_sizes = np.tile(sizes, blocks)  # (warps,)
-        self.warp_start = np.repeat(self.warp_starts, self.warp_sizes)
-        self.warp_size = np.repeat(self.warp_sizes, self.warp_sizes)
+        self.grid = LaneGrid((blocks, *reversed(block)))  # of whole blocks
+        self.affine_tid = [
+            Affine(self.grid, 0, tuple(int(i == at) for i in range(4)), np.dtype(np.int32))
+            for at in (3, 2, 1)
+        ]
+
+    @cached_property
+    def linear(self) -> Any:
+        """The linear index of each lane's thread in its block, int32."""
+        line = np.arange(self.first, self.first + self.threads, dtype=np.int32)
+        return np.tile(line, self.blocks)
+
+    @cached_property
+    def tid(self) -> tuple[Any, Any, Any]:
+        """The x, y and z of each lane's thread, int32."""
+        x, y, _ = self.block
+        linear = self.linear
+        return linear % np.int32(x), linear // np.int32(x) % np.int32(y), linear // np.int32(x * y)
+
+    @cached_property
+    def tid_index(self) -> tuple[Any, Any, Any]:
+        """`tid` as int64."""
+        x, y, z = (part.astype(np.int64) for part in self.tid)
+        return x, y, z
+
+    @cached_property
+    def lane(self) -> Any:
+        """The number of each lane in its warp, int32."""
+        return self.linear % np.int32(WARP_SIZE)
+
+    @cached_property
+    def warp(self) -> Any:
+        """The number of each lane's warp in its block, int32."""
+        return self.linear // np.int32(WARP_SIZE)
+
+    @cached_property
+    def block_number(self) -> Any:
+        """The number of each lane's block among those of the group."""
+        return np.repeat(np.arange(self.blocks), self.threads)
+
+    @cached_property
+    def warp_starts(self) -> Any:
+        """The first lane of each warp, `(warps,)`."""
+        starts = np.arange(0, self.threads, WARP_SIZE)
+        return (np.arange(self.blocks)[:, None] * self.threads + starts).ravel()
+
+    @cached_property
+    def warp_sizes(self) -> Any:
+        """The lanes of each warp, `(warps,)`."""
+        starts = np.arange(0, self.threads, WARP_SIZE)
+        return np.tile(np.minimum(self.threads - starts, WARP_SIZE), self.blocks)
+
+    @cached_property
+    def warp_start(self) -> Any:
+        """The first lane of each lane's warp."""
+        return np.repeat(self.warp_starts, self.warp_sizes)
+
+    @cached_property
+    def warp_size(self) -> Any:
+        """The number of lanes of each lane's warp."""
+        return np.repeat(self.warp_sizes, self.warp_sizes)
+
+
+@lru_cache(maxsize=8)
+def lanes_of(block: tuple[int, int, int], first: int, count: int, blocks: int) -> Lanes:
+    """The lanes of a group, which several launches share."""
+    return Lanes(block, first, count, blocks)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -346,6 +405,7 @@ class PendingStore:
     site: Site
     stamp: Stamp | None
     data: Any = None  # the bytes, once they are read
+    guard: Any = None  # of what it writes
 
 
 class BulkQueue:
@@ -406,8 +466,6 @@ class Group:
         self.launch = launch
         self.shape = shape
         self.lanes = shape.size
-        self.tid = shape.tid
-        self.tid_index = shape.tid_index
         self.block = block
         self.first_warp = first_warp  # its number in the block
         self.shared = block.shared
@@ -421,8 +479,6 @@ class Group:
         self.known: Any = None  # its ThreadOrder, if races are checked
         self.polled: int | None = None  # the address of the last ordered read, of several ranks
         self.agent = block.rank * block.warps + first_warp  # this warp among the cluster's
-        self.copies = CopyQueue(shape.size)
-        self.bulk = BulkQueue(shape.size)
         self.wgmmas = WgmmaQueue()
         self.tmem_stores: list[PendingTmemStore] = []
         self.tensor_queues: dict[int, TensorQueue] = {}  # by lane
@@ -437,6 +493,26 @@ class Group:
         self._shared_copies: Any = None
         self._local_copies: Any = None
 
+    @property
+    def tid(self) -> tuple[Any, Any, Any]:
+        """The x, y and z of each lane's thread, int32."""
+        return self.shape.tid
+
+    @property
+    def tid_index(self) -> tuple[Any, Any, Any]:
+        """`tid` as int64."""
+        return self.shape.tid_index
+
+    @cached_property
+    def copies(self) -> CopyQueue:
+        """The cp.async copies of the lanes."""
+        return CopyQueue(self.lanes)
+
+    @cached_property
+    def bulk(self) -> BulkQueue:
+        """The bulk stores of the lanes."""
+        return BulkQueue(self.lanes)
+
     def ctaid(self, axis: int) -> Any:
         """The block index along `axis`: an int32, or one per lane when there are many blocks."""
         index = self.block.index[axis]
@@ -444,10 +520,23 @@ class Group:
             return index[self.shape.block_number]
         return np.int32(index)
 
+    def affine_tid(self, axis: int) -> Affine:
+        """The thread index along `axis`, of a group of whole blocks."""
+        return self.shape.affine_tid[axis]
+
+    def affine_ctaid(self, axis: int) -> Any:
+        """The block index along `axis`, of a group of whole blocks."""
+        index = self.block.index[axis]
+        step = int(index[1] - index[0]) if index.size > 1 else 0
+        if index.size > 2 and (index[1:] - index[:-1] != step).any():
+            return self.ctaid(axis)
+        return Affine(self.shape.grid, int(index[0]), (step, 0, 0, 0), np.dtype(np.int32))
+
     def cluster_rank(self) -> Any:
         """The block's rank in its cluster, x fastest: an int32, or one per lane."""
-        x, y, z = (self.ctaid(axis) % np.int32(n) for axis, n in enumerate(self.launch.cluster))
-        cx, cy, _ = self.launch.cluster
+        shape = self.block.cluster.shape
+        x, y, z = (self.ctaid(axis) % np.int32(n) for axis, n in enumerate(shape))
+        cx, cy, _ = shape
         return x + np.int32(cx) * (y + np.int32(cy) * z)
 
     def thread(self, lane: int) -> Thread:

@@ -1,4 +1,4 @@
-"""tcgen05.mma (PTX ISA 9.7.16.10) of one block and of a pair.
+"""tcgen05.mma (PTX ISA, of that title) of one block and of a pair.
 
 The instruction descriptor says everything, as for the hardware: types, shape, major modes. Operands
 are in `tcgen05_operands`. Products and their sums over one instruction's K are exact, then rounded

@@ -1,4 +1,4 @@
-"""tcgen05.cp (PTX ISA 9.7.16.9.2): rows of shared memory, found through a descriptor (K-major),
+"""tcgen05.cp (PTX ISA, of that title): rows of shared memory, found through a descriptor (K-major),
 become lanes of tensor memory. For a pair of blocks each copies its own.
 
 Formats expand 16 elements of 4 or 6 bits, packed at the beginning of 16 bytes, to a byte each: 4

@@ -1,6 +1,6 @@
 """Operands of tcgen05.mma: instruction descriptors, matrices in shared and tensor memory, element
-types (PTX ISA 9.7.16.4, "Matrix descriptors", 9.7.16.10.5, "Data path layout organization", and
-9.7.16.10.7, "Scale factors").
+types (PTX ISA, "Matrix descriptors", "Data path layout organization" and
+"Scale factors").
 
 A row of an operand is 32 bytes for one instruction, whatever its elements are. Of kinds f8f6f4 and
 mxf8f6f4, 16 elements of 4 or 6 bits take 16 bytes in shared memory, packed at their beginning; in

@@ -1,4 +1,4 @@
-"""Tensor memory of a block: allocation, tcgen05.ld and st (PTX ISA 9.7.16.7 and 9.7.16.8).
+"""Tensor memory of a block: allocation, tcgen05.ld and st (PTX ISA, of these titles).
 
 A block has an SM's tensor memory for itself. Stores are complete when the warp waits for them, and
 matrix instructions when somebody sees the mbarrier of their commit (`tcgen05`): what touches their

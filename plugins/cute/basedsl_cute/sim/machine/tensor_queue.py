@@ -1,5 +1,5 @@
-"""Asynchronous tcgen05 instructions in flight, and their commit (PTX ISA 9.7.16.5, "Issue
-granularity", and 9.7.16.6, "Memory consistency model").
+"""Asynchronous tcgen05 instructions in flight, and their commit (PTX ISA, "Issue
+granularity", and "Memory consistency model").
 
 One thread issues an instruction for one block, or the even block of a pair for both. Those of a
 thread complete in order, when somebody looks at the mbarrier of a later commit: as late as the

@@ -35,8 +35,13 @@ class ThreadOrder:
         self.events = events
         self.block_threads = block_threads
         self.shape = shape
-        self.threads = (numbers * block_threads)[shape.block_number] + shape.linear.astype(np.int64)
+        self.numbers = numbers
+        self._threads: Any = None
+        # True if the lanes have one number after another.
+        self.is_run = shape.threads == block_threads and shape.blocks == len(numbers)
+        self.first_thread = int(numbers[0]) * block_threads
         self.first_block = int(numbers[0])
+        self._first_lane = int(shape.linear[0])
         self.floor = 0
         self.order = order
         self.agent = agent
@@ -52,6 +57,14 @@ class ThreadOrder:
         # a barrier.
         self._pending: dict[int, Knowledge] = {}
         self._pending_blocks: dict[int, Knowledge] = {}
+
+    @property
+    def threads(self) -> Any:
+        """The number of each lane's thread in the grid, `(lanes,)`."""
+        if self._threads is None:
+            first = (self.numbers * self.block_threads)[self.shape.block_number]
+            self._threads = first + self.shape.linear.astype(np.int64)
+        return self._threads
 
     @property
     def now(self) -> int:
@@ -114,7 +127,7 @@ class ThreadOrder:
 
     def _lane_of(self, thread: Any) -> Any:
         block = thread // self.block_threads - self.first_block
-        lane = block * self.shape.threads + thread % self.block_threads - int(self.shape.linear[0])
+        lane = block * self.shape.threads + thread % self.block_threads - self._first_lane
         return np.clip(lane, 0, self.threads.size - 1)
 
     def known_by_warp(self, other: Any, event: Any) -> Any:
@@ -155,7 +168,8 @@ class ThreadOrder:
 
     def knowledge_of(self, thread: int) -> list[Knowledge]:
         """The clocks that a thread of the group, its warp or its block has acquired."""
-        lane = int(self._lane_of(np.int64(thread)))
+        block, number = divmod(thread, self.block_threads)
+        lane = (block - self.first_block) * self.shape.threads + number - self._first_lane
         out = [
             self._lanes.get(lane, {}),
             self._warps.get(thread // WARP_SIZE, {}),

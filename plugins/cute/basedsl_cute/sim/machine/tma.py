@@ -27,6 +27,7 @@ from basedsl_cute.sim.errors import MemoryAccessError, SimulationError, Uninitia
 from basedsl_cute.sim.machine import races
 from basedsl_cute.sim.machine.bulk_groups import issue_bulk_store
 from basedsl_cute.sim.machine.cluster import owner_block
+from basedsl_cute.sim.machine.guards import Guard, guard_store
 from basedsl_cute.sim.machine.mbarriers import find_mbarrier, land_bytes, send_to_mbarrier
 from basedsl_cute.sim.machine.memory import NO_ARGUMENT
 from basedsl_cute.sim.machine.state import Block, Group, Mask
@@ -126,7 +127,23 @@ def tma_store(
             stamp = races.begin_async_read(g.shadow, g, site, "read by a TMA store", place, lane)
         read = functools.partial(read_shared, g, place, lane, site)
         write = functools.partial(_write_global, g, tensor, start, lane, site, reduction)
-        issue_bulk_store(g, lane, read, write, site, stamp)
+        guard = _guard(g, tensor, start, lane, site)
+        issue_bulk_store(g, lane, read, write, site, stamp, guard)
+
+
+def _guard(
+    g: Group, tensor: TensorMap, start: tuple[int, ...], lane: int, site: Site
+) -> Guard | None:
+    """Guard what a store of a box will write, where that is in an array."""
+    if g.races is None:
+        return None
+    offset, inside = _elements(g, tensor, start, lane, site, whole_pieces=True)
+    segment = g.memory.find(tensor.address)
+    if segment is None or not inside.any():
+        return None
+    first = tensor.address - segment.base
+    places = (offset[inside] + first)[:, None] + np.arange(tensor.itemsize)
+    return guard_store(g, segment, places, site, lane)
 
 
 def read_shared(g: Group, place: Any, lane: int, site: Site) -> Any:

@@ -47,6 +47,27 @@ class WordHistory:
         self.later: list[tuple[Any, Any, int]] = []  # reads that nobody has needed yet
         self.accesses: list[Shared] = []
         self.logged = 0
+        # Runs of words, each by the thread `delta` after its number, while nothing else is known:
+        # no access of one of them races with another.
+        self.runs: list[tuple[int, int, int, int]] | None = None if listed else []
+        self.delta = 0
+
+    def add_run(self, kind: int, event: int, first: int, stop: int, delta: int) -> bool:
+        """Add an access of the words from `first` to below `stop`, each by the thread `delta` after
+        its number; False if that is not all that is known.
+        """
+        if self.runs is None or (self.runs and delta != self.delta):
+            return False
+        self.delta = delta
+        self.runs.append((kind, event, first, stop))
+        return True
+
+    def spread_runs(self) -> None:
+        """Keep the runs word by word from now on."""
+        runs, self.runs = self.runs or (), None
+        for kind, event, first, stop in runs:
+            thread = np.arange(first + self.delta, stop + self.delta, dtype=np.int64)
+            self.words(kind)[first:stop] = thread | np.int64(event << EVENT_SHIFT)
 
     def words(self, kind: int) -> Any:
         """The last accesses of a kind, int64 for each word."""

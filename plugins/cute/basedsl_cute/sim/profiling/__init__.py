@@ -18,6 +18,7 @@ from basedsl_cute.sim.observe import Observer, watched_by
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.profiling.counting import KernelRun
+    from basedsl_cute.sim.profiling.prediction import Prediction
     from basedsl_cute.sim.profiling.result import KernelProfile, Profile
 
 
@@ -42,6 +43,36 @@ def profile(
     run(counter, function, args, kwargs, copies=first_blocks is not None)
     resources = registers_of(function, args, kwargs, arch)
     return Profile([_with_resources(one, resources, arch) for one in counter.runs])
+
+
+def predict(
+    function: Callable[..., Any],
+    *args: Any,
+    arch: str = "sm_90a",
+    first_blocks: int = 4,
+    timeline: bool = False,
+    **kwargs: Any,
+) -> list[Prediction]:
+    """Predict the time of each launch of a @jit function on the GPU of an architecture.
+
+    `first_blocks` blocks of each launch are simulated, of their cluster at least, and stand for the
+    others; NumPy arrays among `args` are left unchanged. With `timeline`, predictions keep what
+    `timeline.write` draws. Raises KeyError for an architecture whose rates are not known.
+    """
+    from basedsl_cute.sim.profiling.counting import Counter
+    from basedsl_cute.sim.profiling.prediction import predict_run
+    from basedsl_cute.sim.profiling.rates import rates_of
+
+    rates = rates_of(arch)
+    counter = Counter(first_blocks, keeps_events=True)
+    run(counter, function, args, kwargs, copies=True)
+    resources = registers_of(function, args, kwargs, arch)
+    out = []
+    for one in counter.runs:
+        found = resources.get(one.kernel)
+        registers = None if found is None else found.registers
+        out.append(predict_run(one, rates, arch, registers, timeline))
+    return out
 
 
 def run(observer: Observer, function: Any, args: Any, kwargs: dict[str, Any], copies: bool) -> None:

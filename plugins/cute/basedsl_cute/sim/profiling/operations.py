@@ -154,7 +154,7 @@ def _tensor(op: Op) -> Operation:
 
 
 def _memory(e: Any, op: Op) -> MemoryReference | None:
-    """How `op` touches memory by lanes; None if it does not."""
+    """Return the accesses of `op` to memory by lanes; None if it has none."""
     match op.name:
         case "llvm.load":
             return _plain(e, op, 0, op.results[0].type, False)

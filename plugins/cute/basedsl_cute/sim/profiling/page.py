@@ -38,9 +38,11 @@ _HEAD = (
 _AROUND = 2  # lines of source before the first and after the last that do something
 
 
-def page(kernels: list[KernelProfile], extra: dict[int, str] | None = None) -> str:
-    """The page as text; `extra` is HTML that stands below a kernel's figures, by its number."""
-    parts = [_kernel(one, (extra or {}).get(i, "")) for i, one in enumerate(kernels)]
+def page(kernels: list[KernelProfile], predictions: list[str], figure: str) -> str:
+    """The page as text, with predictions and a picture above the kernels."""
+    parts = [f"<pre>{html.escape(one)}</pre>" for one in predictions]
+    parts += [f"<figure>{figure}</figure>"] if figure else []
+    parts += [_kernel(one) for one in kernels]
     title = ", ".join(dict.fromkeys(one.name for one in kernels)) or "no kernels"
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -53,7 +55,7 @@ def page(kernels: list[KernelProfile], extra: dict[int, str] | None = None) -> s
     )
 
 
-def _kernel(kernel: KernelProfile, extra: str) -> str:
+def _kernel(kernel: KernelProfile) -> str:
     total = kernel.total
     facts = [
         f"grid {kernel.grid}, block {kernel.block}, cluster {kernel.cluster}; {kernel.shared} "
@@ -70,7 +72,7 @@ def _kernel(kernel: KernelProfile, extra: str) -> str:
     head = "".join(f"<th>{name}</th>" for name in _HEAD) + '<th class="code">source</th>'
     files = dict.fromkeys(line.file for line in kernel.lines)
     tables = "".join(_file(kernel, file, head) for file in files)
-    return f"<h2>{html.escape(kernel.name)}</h2><ul>{items}</ul>{extra}{tables}"
+    return f"<h2>{html.escape(kernel.name)}</h2><ul>{items}</ul>{tables}"
 
 
 def _file(kernel: KernelProfile, file: str, head: str) -> str:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import linecache
 from collections import Counter as Tally
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from basedsl_cute.hardware.occupancy import Occupancy
 from basedsl_cute.sim.profiling.counting import KernelRun
 from basedsl_cute.sim.profiling.operations import Operation
+
+if TYPE_CHECKING:
+    from basedsl_cute.sim.profiling.prediction import Prediction
 
 
 @dataclass
@@ -201,11 +205,16 @@ class Profile:
         """All counts as JSON."""
         return json.dumps([_plain(one) for one in self.kernels], indent=1) + "\n"
 
-    def html(self, path: str | Path) -> Path:
-        """Write the annotated source as one HTML file, and return its path."""
+    def html(self, path: str | Path, predictions: Sequence[Prediction] = ()) -> Path:
+        """Write the annotated source as one HTML file, and return its path. `predictions` of the
+        same launches add their text, and the kernels in a roofline.
+        """
         from basedsl_cute.sim.profiling.page import page
+        from basedsl_cute.sim.profiling.roofline import roofline
 
-        Path(path).write_text(page(self.kernels), encoding="utf-8")
+        figure = roofline(list(predictions))
+        text = page(self.kernels, [str(one) for one in predictions], figure)
+        Path(path).write_text(text, encoding="utf-8")
         return Path(path)
 
 

@@ -108,7 +108,7 @@ def _binary_int(name: str) -> Callable[[PythonEmitter, Op], None]:
 
     def emit_binary(e: PythonEmitter, op: Op) -> None:
         (result,) = op.results
-        refs = e.refs(op)
+        refs = e.raws(op, result)
         type_ = int_type(result)
         e.dtype(type_)
         if type_.width == 1:
@@ -231,7 +231,8 @@ _CMPI = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
 @rule("arith.cmpi", "llvm.icmp")
 def _cmpi(e: PythonEmitter, op: Op) -> None:
     predicate = op.integer("predicate")
-    a, b = e.refs(op)
+    signed = 2 <= predicate < 6
+    a, b = map(e.raw, op.operands) if signed else e.refs(op)
     type_ = int_type(op.operands[0])
     if type_.width == 1 and predicate > 1:
         if predicate < 6:  # signed: true is -1
@@ -293,7 +294,7 @@ def _select(e: PythonEmitter, op: Op) -> None:
 def _extsi(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
     to = e.dtype(result.type)
-    expression = f"{e.ref(source)}.astype({to})"
+    expression = f"{e.raws(op, result)[0]}.astype({to})"
     e.let(result, f"-{expression}" if int_type(source).width == 1 else expression)
 
 
@@ -327,7 +328,10 @@ def _trunci(e: PythonEmitter, op: Op) -> None:
 @rule("arith.index_cast", "arith.index_castui")
 def _index_cast(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
-    if int_type(source).width >= int_type(result).width:
+    if int_type(source).width == int_type(result).width:
+        e.let(result, e.raws(op, result)[0])
+    elif int_type(source).width > int_type(result).width:
+        e.affine.discard(result)
         e.let(result, truncate(e, e.ref(source), result))
     elif op.name == "arith.index_castui":
         _extui(e, op)

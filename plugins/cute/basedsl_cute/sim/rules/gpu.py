@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from basedsl_cute.dialect.attributes import DEBUG_ATTRIBUTE
 from basedsl_cute.hardware.targets import WARP_SIZE
+from basedsl_cute.sim.debugging import debugger
+from basedsl_cute.sim.debugging.point import DebugPoint
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import printf
 from basedsl_cute.sim.translate.emitter import PythonEmitter
@@ -64,7 +67,13 @@ def _num_subgroups(e: PythonEmitter, op: Op) -> None:
 
 @rule("gpu.printf")
 def _printf(e: PythonEmitter, op: Op) -> None:
-    """Each active lane prints, in lane order."""
+    """Each active lane prints, in lane order; a debug point may stop."""
+    if DEBUG_ATTRIBUTE in op.attributes:
+        e.globals["debugger"] = debugger
+        point = e.const(DebugPoint.parse(op.string(DEBUG_ATTRIBUTE), op.site), "point")
+        values = "".join(f"{e.ref(value)}, " for value in op.operands)
+        e.line(f"debugger.reach(g, {point}, ({values}), {e.mask})")
+        return
     e.globals["printf"] = printf.printf
     fmt = e.const(op.string("format"), f"format{op.site.span.line if op.site.span else ''}")
     args = "".join(f"{e.lanes(value)}, " for value in op.operands)
@@ -109,7 +118,7 @@ _REGISTERS: dict[str, tuple[str, Callable[..., bool]]] = {
     "total.smem.size": ("i32(g.launch.shared_size)", always),
     "aggr.smem.size": ("i32(g.launch.shared_size)", always),
     "cluster.ctarank": ("g.cluster_rank()", per_block),
-    "cluster.nctarank": ("i32(np.prod(g.launch.cluster))", always),
+    "cluster.nctarank": ("i32(np.prod(g.block.cluster.shape))", per_block),
 }
 for _i, _axis in enumerate(_AXES):
     _REGISTERS |= {
@@ -117,10 +126,10 @@ for _i, _axis in enumerate(_AXES):
         f"ctaid.{_axis}": (f"g.ctaid({_i})", per_block),
         f"ntid.{_axis}": (f"i32(g.block_dim[{_i}])", always),
         f"nctaid.{_axis}": (f"i32(g.grid_dim[{_i}])", always),
-        f"clusterid.{_axis}": (f"g.ctaid({_i}) // i32(g.launch.cluster[{_i}])", per_block),
+        f"clusterid.{_axis}": (f"g.ctaid({_i}) // i32(g.block.cluster.shape[{_i}])", per_block),
         f"nclusterid.{_axis}": (f"i32(g.grid_dim[{_i}] // g.launch.cluster[{_i}])", always),
-        f"cluster.ctaid.{_axis}": (f"g.ctaid({_i}) % i32(g.launch.cluster[{_i}])", per_block),
-        f"cluster.nctaid.{_axis}": (f"i32(g.launch.cluster[{_i}])", always),
+        f"cluster.ctaid.{_axis}": (f"g.ctaid({_i}) % i32(g.block.cluster.shape[{_i}])", per_block),
+        f"cluster.nctaid.{_axis}": (f"i32(g.block.cluster.shape[{_i}])", per_block),
     }
 
 
@@ -128,6 +137,12 @@ def _register(name: str, expression: str, uniform: Callable[..., bool]) -> None:
     @rule(f"nvvm.read.ptx.sreg.{name}", uniform=uniform)
     def read_register(e: PythonEmitter, op: Op) -> None:
         (result,) = op.results
+        if result not in e.uniformity.used:
+            return
+        if result in e.affine:
+            kind, axis = name.split(".")
+            e.let(result, f"g.affine_{kind}({_AXES.index(axis)})")
+            return
         dtype = e.dtype(result.type)
         wide = "i64" if "i64(" in expression else "i32"
         e.let(result, expression if dtype == wide else f"({expression}).astype({dtype})")

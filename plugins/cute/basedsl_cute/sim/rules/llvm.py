@@ -74,9 +74,11 @@ def _gep(e: PythonEmitter, op: Op) -> None:
         else:
             assert value is not None
             terms.append((value, step))
-    expression = e.ref(base)
+    (result,) = op.results
+    name = e.raw if result in e.affine else e.ref
+    expression = name(base)
     for value, stride in terms:
-        index64 = e.ref(value)
+        index64 = name(value)
         if element_type(value.type).size < 8:
             index64 += ".astype(i64)"
         expression += f" + {index64} * {stride}" if stride != 1 else f" + {index64}"

@@ -92,6 +92,10 @@ def _uniform_load(uniformity: UniformityAnalysis, op: Op) -> bool:
     return pointer not in uniformity.varying and uniformity.same_memory(pointer)
 
 
+def _place(e: PythonEmitter, pointer: Value) -> str:
+    return e.raw(pointer) if pointer in e.affine else e.lanes(pointer)
+
+
 @rule("llvm.load", uniform=_uniform_load, volatile=_ordered)
 def _load(e: PythonEmitter, op: Op) -> None:
     (pointer,), (result,) = op.operands, op.results
@@ -108,7 +112,7 @@ def _load(e: PythonEmitter, op: Op) -> None:
     e.globals["load_memory"] = load_store.load_memory
     e.globals["load_uniform"] = load_store.load_uniform
     if e.varying(result):
-        e.let(result, f"load_memory(g, {what}, {e.lanes(pointer)}, {e.mask})")
+        e.let(result, f"load_memory(g, {what}, {_place(e, pointer)}, {e.mask})")
     else:
         e.let(result, f"load_uniform(g, {what}, {e.ref(pointer)}, {e.mask})")
     e.poison.take(result)
@@ -128,7 +132,7 @@ def _store(e: PythonEmitter, op: Op) -> None:
         place, spoil = e.ref(pointer), registers.spoil_register
     else:
         e.globals["store_memory"] = load_store.store_memory
-        e.line(f"store_memory(g, {what}, {e.lanes(pointer)}, {e.ref(value)}, {e.mask})")
+        e.line(f"store_memory(g, {what}, {_place(e, pointer)}, {e.ref(value)}, {e.mask})")
         place, spoil = e.lanes(pointer), load_store.spoil_memory
     for mark in e.poison.names(value):
         e.globals[spoil.__name__] = spoil

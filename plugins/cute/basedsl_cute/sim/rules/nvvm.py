@@ -6,7 +6,7 @@ Approximate functions give the exact result rounded once.
 from __future__ import annotations
 
 from basedsl_cute.sim.errors import MissingRuleError
-from basedsl_cute.sim.machine import register_pool
+from basedsl_cute.sim.machine import guards, register_pool
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
 from basedsl_cute.sim.translate.rule_table import rule
@@ -93,7 +93,8 @@ def _setmaxregister(e: PythonEmitter, op: Op) -> None:
 def _griddepcontrol(e: PythonEmitter, op: Op) -> None:
     """Kernels run one after another, so this only records that the kernel waits."""
     if op.word("kind") == "wait":
-        e.line("g.launch.waited = True")
+        e.globals["guards"] = guards
+        e.line("guards.end_dependency(g.launch)")
 
 
 @rule("nvvm.nanosleep", "nvvm.pmevent", "nvvm.prefetch")

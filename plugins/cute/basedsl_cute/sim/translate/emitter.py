@@ -14,6 +14,7 @@ from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine.memory_map import MemoryMap
 from basedsl_cute.sim.observe import Observer
 from basedsl_cute.sim.site import Site
+from basedsl_cute.sim.translate.affinity import affine_values
 from basedsl_cute.sim.translate.poison_flow import PoisonFlow
 from basedsl_cute.sim.translate.records import KernelRecord, Op, OpRegion, Value
 from basedsl_cute.sim.translate.types import (
@@ -83,6 +84,7 @@ class PythonEmitter:
         self._temporaries = 0
         self._written_line = ""
         self._moves_masks = False
+        self.affine = set() if coroutine else affine_values(kernel, uniformity.varying)
         self.poison = PoisonFlow(self, kernel)
 
     # Text ------------------------------------------------------------------------------------
@@ -122,7 +124,7 @@ class PythonEmitter:
 
     def source(self) -> str:
         """The generated function as text, and after it those of its blocks."""
-        args = "".join(f", {self.ref(arg)}" for arg in self.kernel.body.args)
+        args = "".join(f", {self.raw(arg)}" for arg in self.kernel.body.args)
         head = [f"def kernel(g{args}):", "    lanes = g.lanes"]
         if self.poison.initial:
             head.append(f"    {' = '.join(self.poison.initial)} = None")
@@ -141,7 +143,17 @@ class PythonEmitter:
 
     def ref(self, value: Value) -> str:
         """The expression that holds `value`."""
+        name = self.raw(value)
+        return f"dense({name})" if value in self.affine else name
+
+    def raw(self, value: Value) -> str:
+        """The variable that holds `value`, for rules that take it as coefficients too."""
         return self._names.get(value) or f"v{value.number}"
+
+    def raws(self, op: Op, result: Value) -> list[str]:
+        """The operands of `op`, with coefficients if `result` may have them."""
+        name = self.raw if result in self.affine else self.ref
+        return [name(operand) for operand in op.operands]
 
     def refs(self, op: Op) -> list[str]:
         """The expressions that hold the operands of `op`."""
@@ -153,7 +165,7 @@ class PythonEmitter:
 
     def let(self, value: Value, expression: str) -> None:
         """Bind `value` to `expression`."""
-        self.line(f"{self.ref(value)} = {expression}")
+        self.line(f"{self.raw(value)} = {expression}")
 
     def set_constant(self, value: Value, constant: Any) -> None:
         """Bind `value` to a constant that is known now, shared by all uses."""

@@ -27,23 +27,35 @@ from basedsl_cute.sim.translate.types import (
 )
 
 
-def assign_addresses(kernel: KernelRecord) -> MemoryMap:
+def assign_addresses(kernel: KernelRecord, placement: int = 0) -> MemoryMap:
     """The memory map of a kernel: shared variables in their order, each aligned, the dynamic array
     last; local arrays one after another. Raises MissingRuleError for an array of unknown size.
+
+    From `placement` 1 on no shared variable is aligned better than it asks for, so that a kernel
+    that needs more fails; larger numbers also change the order. What that takes of shared memory
+    does not count: `shared_size` is that of placement 0.
     """
     memory_map = MemoryMap()
-    at = SHARED_BASE
     shared = [v for v in kernel.globals.values() if v.space == 3]
-    for variable in (v for v in shared if v.type.size):
-        at = round_up(at, variable.align)
+    static = [v for v in shared if v.type.size]
+    dynamic = [v for v in shared if not v.type.size]
+    last = math.lcm(*(v.align for v in dynamic), 16)
+    plain = SHARED_BASE
+    for variable in static:
+        plain = round_up(plain, variable.align) + variable.type.size
+    memory_map.static_size = plain - SHARED_BASE
+    first = max(placement - 1, 0) % max(len(static), 1)
+    at = SHARED_BASE
+    for variable in static[first:] + static[:first]:
+        at = _place(at, variable.align, placement)
         _place_shared(memory_map, variable, at, kernel.name)
         at += variable.type.size
-    memory_map.static_size = at - SHARED_BASE
-    dynamic = [v for v in shared if not v.type.size]
-    at = round_up(at, math.lcm(*(v.align for v in dynamic), 16))
+    end, at = at, _place(at, last, placement) if dynamic else round_up(at, last)
     for variable in dynamic:
         _place_shared(memory_map, variable, at, kernel.name)
     memory_map.dynamic_base = at
+    memory_map.slack = max(0, end - plain, at - round_up(plain, last))
+    memory_map.variables.sort(key=lambda variable: variable[0])
     uses = register_uses(kernel)
     for op in kernel.walk():
         if op.name == "llvm.alloca":
@@ -53,6 +65,12 @@ def assign_addresses(kernel: KernelRecord) -> MemoryMap:
     memory_map.aligns = {v.name: v.align for v in others}
     memory_map.writable = frozenset(v.name for v in others if not v.constant)
     return memory_map
+
+
+def _place(at: int, align: int, placement: int) -> int:
+    at = round_up(at, align)
+    by_luck = placement > 0 and at % (2 * align) == 0
+    return at + align if by_luck else at
 
 
 def _place_shared(memory_map: MemoryMap, variable: Global, at: int, kernel: str) -> None:

@@ -13,7 +13,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from basedsl_cute.sim.machine import ptx_program as ptx
-from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.access import (
+    BLOCK_SCOPE,
+    GPU_SCOPE,
+    SYSTEM_SCOPE,
+    MemoryAccess,
+)
 from basedsl_cute.sim.machine.ptx_arithmetic import DTYPES, Arithmetic, arithmetic_of
 from basedsl_cute.sim.site import Site
 
@@ -211,7 +216,7 @@ def _access(base: str, rest: list[str], site: Site) -> ptx.Effect | None:
         return None
     shape = (int(width[0][1]),) if width else ()
     verb = "read" if base == "ld" else "write"
-    access = _memory(kind, shape, _SPACES[space[0]] if space else 0, site, verb)
+    access = _memory(kind, shape, _SPACES[space[0]] if space else 0, site, verb, others)
     return ptx.Effect(ptx.load if base == "ld" else ptx.store, access, kind)
 
 
@@ -228,13 +233,19 @@ def _update(rest: list[str], site: Site) -> ptx.Effect | None:
         kind = f"s{kind[1:]}"
     if number < 0:
         return None
-    access = _memory(kind, (), _SPACES[space[0]] if space else 0, site, "atomic update")
+    order = {"relaxed"} | set(modifiers)  # the default
+    access = _memory(kind, (), _SPACES[space[0]] if space else 0, site, "atomic update", order)
     return ptx.Effect(ptx.update, access, (number, kind))
 
 
-def _memory(kind: str, shape: tuple[int, ...], space: int, site: Site, verb: str) -> MemoryAccess:
+def _memory(
+    kind: str, shape: tuple[int, ...], space: int, site: Site, verb: str, modifiers: set[str]
+) -> MemoryAccess:
     dtype = DTYPES[kind]
     count = shape[0] if shape else 1
+    scope = BLOCK_SCOPE if "cta" in modifiers else GPU_SCOPE
+    if modifiers & {"sys", "volatile", "mmio"}:
+        scope = SYSTEM_SCOPE
     return MemoryAccess(
         dtype=dtype,
         shape=shape,
@@ -244,4 +255,8 @@ def _memory(kind: str, shape: tuple[int, ...], space: int, site: Site, verb: str
         site=site,
         element=kind,
         verb=verb,
+        strong=bool(modifiers & {"relaxed", "acquire", "release", "acq_rel", "volatile", "mmio"}),
+        acquires=bool(modifiers & {"acquire", "acq_rel"}),
+        releases=bool(modifiers & {"release", "acq_rel"}),
+        scope=scope,
     )

@@ -47,6 +47,13 @@ class OpRegion:
         """The last operation."""
         return self.ops[-1]
 
+    def walk_into(self, found: list[Op]) -> None:
+        """Append all operations of the region to `found`, outer before inner."""
+        for op in self.ops:
+            found.append(op)
+            for region in op.regions:
+                region.walk_into(found)
+
 
 @dataclass(slots=True, eq=False)
 class Op:
@@ -89,12 +96,12 @@ class Op:
             at += size
         return out
 
-    def walk(self) -> Iterator[Op]:
+    def walk(self) -> list[Op]:
         """This op and all ops inside it."""
-        yield self
+        found = [self]
         for region in self.regions:
-            for op in region.ops:
-                yield from op.walk()
+            region.walk_into(found)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +134,11 @@ class KernelRecord:
     globals: dict[str, Global]
     values: int
 
-    def walk(self) -> Iterator[Op]:
+    def walk(self) -> list[Op]:
         """All operations of the kernel, outer before inner."""
-        for op in self.body.ops:
-            yield from op.walk()
+        found: list[Op] = []
+        self.body.walk_into(found)
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _thaw, (self.name, self.site, _freeze(self.body), self.globals, self.values)

@@ -2,7 +2,7 @@
 
 A rule writes Python for one op through the `PythonEmitter`. `uniform` says when the op's results
 are the same in all lanes; `sync` says what the op waits for, which decides how many lanes may run
-in lock step. The modules of `sim.rules` fill the table; importing that package imports them all.
+in lock step. The modules of `sim.rules` fill the table.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def _missing(op: Op, target: str) -> MissingRuleError:
     return MissingRuleError(op.site)
 
 
-RULES: RuleTable[Emit, SimRule] = RuleTable("the simulator", SimRule, _missing)
+SimRules = RuleTable[Emit, SimRule]
+RULES: SimRules = RuleTable("the simulator", SimRule, _missing)
 
 
 def from_operands(uniformity: UniformityAnalysis, op: Op) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from basedsl import RuleTable
 from basedsl_cute.sim.machine.memory_map import MemoryMap
 from basedsl_cute.sim.observe import Observer
 from basedsl_cute.sim.options import LockstepWidth
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.parameter import KernelParameter
 from basedsl_cute.sim.translate.records import KernelRecord
-from basedsl_cute.sim.translate.rule_table import Emit, SimRule
+from basedsl_cute.sim.translate.rule_table import SimRules
 from basedsl_cute.sim.translate.specialization import Specialization
 from basedsl_cute.sim.translate.types import (
     IntType,
@@ -21,8 +20,6 @@ from basedsl_cute.sim.translate.types import (
     is_aggregate,
 )
 from basedsl_cute.sim.translate.uniformity import UniformityAnalysis, lockstep_is_safe
-
-SimRules = RuleTable[Emit, SimRule]
 
 
 def widest_lockstep(record: KernelRecord, rules: SimRules) -> LockstepWidth:

@@ -179,10 +179,12 @@ def epilogue(
 
     `tCgC` is the partition of C itself. With `tCcC_base`, the same partition of the identity tensor
     of C, and `mC_mnl`, C, elements outside of C are not stored. Returns the advanced state of the
-    accumulators. Raises DSLTypeError for `overlapping_accum`, which is not offered.
+    accumulators.
+
+    With `overlapping_accum` the barrier has one stage and `tCtAcc_base` two, of which the last
+    columns of the first are the first ones of the second. The phase of the state says which one is
+    stored: those columns come first, and then the accumulators are released.
     """
-    if overlapping_accum:
-        raise DSLTypeError("epilogue() has no overlapping accumulators: leave the argument out")
     accumulators = transform_partitioned_tensor_layout(tCtAcc_base)
     whole_c = transform_partitioned_tensor_layout(tCgC)
     t2r, mine, sums = epilogue_tmem_copy_and_partition(
@@ -194,8 +196,13 @@ def epilogue(
         algebra.flat_divide(whole_c[None, None, m, n, batch], epi_tile)
     )
     mine_of_c = algebra.group_modes(mine_of_c, 3, 5)
-    mine = mine[None, None, None, None, None, acc_consumer_state.index]
+    stage = acc_consumer_state.index
+    if const_expr(overlapping_accum):
+        stage = acc_consumer_state.phase
+    mine = mine[None, None, None, None, None, stage]
     mine = algebra.group_modes(mine, 3, 5)
+    count = int(algebra.size(mine.layout.shape, [3]))
+    shared = _shared_tiles(accumulators, count) if const_expr(overlapping_accum) else count
     places: Any = None
     if const_expr(tCcC_base is not None):
         places = t2r.get_slice(tidx).partition_D(
@@ -205,17 +212,35 @@ def epilogue(
         )
         places = algebra.group_modes(places, 3, 5)
     acc_pipeline.consumer_wait(acc_consumer_state)
-    for i in range(algebra.size(mine.layout.shape, [3])):
+    for turn in range(count):
+        i = turn
+        if const_expr(overlapping_accum):  # from the end of the first stage
+            i = turn + (1 - stage) * (count - 1 - 2 * turn)
         _load(kernel_obj, t2r, mine[None, None, None, i], sums, out, epilogue_op)
+        if turn == shared - 1:
+            with arch.elect_one():
+                acc_pipeline.consumer_release(acc_consumer_state)
         target = mine_of_c[None, None, None, i]
         if const_expr(places is None):
             autovec_copy(out, target)
         else:
             _store_inside(out, target, places[None, None, None, i], mC_mnl.shape)
-    with arch.elect_one():
-        acc_pipeline.consumer_release(acc_consumer_state)
     acc_consumer_state.advance()
     return acc_consumer_state
+
+
+def _shared_tiles(accumulators: Tensor, count: int) -> int:
+    """Return how many of the `count` tiles of a stage have columns of the other stage too."""
+    layout = accumulators.layout
+    stages, step = algebra.get(layout, 2).shape, algebra.get(layout, 2).stride
+    columns = tcgen05.find_tmem_tensor_col_offset(accumulators[None, None, 0])
+    if stages != 2 or not columns // 2 <= step <= columns:
+        raise DSLTypeError(
+            "overlapping accumulators are two, the second beginning within the first",
+            notes=((f"they are {accumulators}", None),),
+            hint="cute.make_layout(shape, stride=(*stride[:3], columns that are not shared))",
+        )
+    return max(1, -(-(columns - int(step)) * count // columns))
 
 
 def _store_inside(out: Tensor, target: Tensor, places: Tensor, bound: Any) -> None:

@@ -1,0 +1,107 @@
+"""All-reduce with what follows it in a transformer layer: the residual and RMSNorm, row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import basedsl_cute as cute
+from basedsl_cute import arch
+from basedsl_cute.ops.distributed.exchange import (
+    address_of,
+    fragment_of,
+    load_chunk,
+    push_to_all,
+    rounded,
+    store_chunk,
+    sum_chunks,
+    wait_for_peers,
+)
+
+
+@cute.jit
+def _sum_of_block(value: Any, partial: Any, threads: cute.Constexpr):
+    """Return the sum of `value` over the block's threads; `partial` has a word of each warp."""
+    total = arch.warp_reduction_sum(value)
+    warps = cute.ceil_div(threads, arch.WARP_SIZE)
+    if arch.lane_idx() == 0:
+        partial[arch.warp_idx()] = total
+    arch.sync_threads()
+    result = partial[0]
+    for n in cute.range_constexpr(1, warps):
+        result += partial[n]
+    arch.sync_threads()
+    return result
+
+
+@cute.kernel
+def norm_kernel(
+    x: cute.Tensor,
+    residual: cute.Tensor,
+    weight: cute.Tensor,
+    y: cute.Tensor,
+    w: Any,
+    rows: cute.Int32,
+    count: cute.Int32,
+    epsilon: cute.Float32,
+    plan: cute.Constexpr,
+):
+    """Add the sum of all ranks' `x` to `residual`, and write its RMSNorm times `weight` to `y`.
+
+    A row has `count` vectors, at most a chunk; a block takes one row at a time.
+    """
+    block, blocks = arch.block_idx()[0], arch.grid_dim()[0]
+    partial = arch.alloc_smem(cute.Float32, cute.ceil_div(plan.threads, arch.WARP_SIZE))
+    partial = cute.make_tensor(partial, cute.ceil_div(plan.threads, arch.WARP_SIZE))
+    turn = w.signals.counter(block)
+    push_to_all(address_of(x, block * count, plan), count, w, turn, plan)
+    scale = fragment_of(plan)
+    load_chunk(address_of(weight, 0, plan), count, scale, plan)
+    for row in range(block, rows, blocks):
+        if row + blocks < rows:
+            push_to_all(address_of(x, (row + blocks) * count, plan), count, w, turn + 1, plan)
+        before = fragment_of(plan)
+        before.fill(0)
+        load_chunk(address_of(residual, row * count, plan), count, before, plan)
+        wait_for_peers(w, turn)
+        total = fragment_of(plan, cute.Float32)
+        sum_chunks(address_of(x, row * count, plan), count, w, turn, total, plan)
+        inside = fragment_of(plan, cute.Float32)
+        inside.fill(0.0)
+        for u in cute.range_constexpr(plan.unroll):
+            if u * plan.threads + arch.thread_idx()[0] < count:
+                summed = total[None, u].load() + before[None, u].load().to(cute.Float32)
+                inside[None, u].store(summed)
+        kept = rounded(inside, plan)
+        store_chunk(kept, address_of(residual, row * count, plan), count, plan)
+        value = kept.load().to(cute.Float32)
+        squares = (value * value).reduce(cute.ReductionOp.ADD, cute.Float32(0.0), 0)
+        squares = _sum_of_block(squares, partial, plan.threads)
+        columns = (count * plan.vector).to(cute.Float32)
+        factor = cute.math.rsqrt(squares / columns + epsilon)
+        result = fragment_of(plan, cute.Float32)
+        result.store(value * factor * scale.load().to(cute.Float32))
+        store_chunk(rounded(result, plan), address_of(y, row * count, plan), count, plan)
+        turn += 1
+    arch.sync_threads()
+    if arch.thread_idx()[0] == 0:
+        w.signals.set_counter(block, turn)
+
+
+@cute.jit
+def all_reduce_norm(
+    x: cute.Tensor,
+    residual: cute.Tensor,
+    weight: cute.Tensor,
+    y: cute.Tensor,
+    w: Any,
+    rows: cute.Int32,
+    count: cute.Int32,
+    epsilon: cute.Float32,
+    blocks: cute.Int32,
+    stream: cute.Stream,
+    plan: cute.Constexpr,
+):
+    """Launch `norm_kernel` on flat tensors."""
+    norm_kernel(x, residual, weight, y, w, rows, count, epsilon, plan).launch(
+        grid=blocks, block=plan.threads, stream=stream
+    )

@@ -1,0 +1,103 @@
+"""Workspaces of PyTorch's process groups, and the groups that kernels cannot serve."""
+
+from __future__ import annotations
+
+import importlib
+import socket
+import warnings
+from typing import Any
+
+from basedsl import DSLRuntimeError
+from basedsl_cute.distributed import empty
+from basedsl_cute.interop.cuda import as_custream
+from basedsl_cute.ops.distributed.lamport import EMPTY
+from basedsl_cute.ops.distributed.workspaces import Workspace, sizes
+
+BLOCKS, THREADS = 128, 512
+TIMEOUT = 30.0
+
+_found: dict[Any, Workspace | None] = {}  # by the name of a group and the number of a device
+
+
+def workspace(
+    group: Any = None, *, blocks: int = BLOCKS, threads: int = THREADS, timeout: float = TIMEOUT
+) -> Workspace:
+    """Make a workspace of the process group `group` on this rank's current CUDA device: collective.
+
+    `timeout` is the limit of each wait of a kernel in seconds. Raises DSLRuntimeError where the
+    ranks' GPUs cannot reach each other.
+    """
+    torch: Any = importlib.import_module("torch")
+    dist = torch.distributed
+    group = dist.group.WORLD if group is None else group
+    rings, buffers = sizes(dist.get_world_size(group), blocks, threads)
+    first = empty((rings,), torch.uint8, group, slots=blocks, timeout=timeout)
+    second = empty((buffers // 4,), torch.int32, group, slots=blocks, timeout=timeout)
+    second.local.fill_(EMPTY - (1 << 32))
+    torch.cuda.synchronize()
+    dist.barrier(group)  # nobody pushes before all buffers are empty
+
+    def stream() -> Any:
+        return as_custream(torch.cuda.current_stream().cuda_stream)
+
+    return Workspace(first, second, blocks, threads, stream)
+
+
+def workspace_of(group: Any, tensor: Any) -> Workspace | None:
+    """Return the workspace of a group for a tensor's device, made with the first call, which is
+    collective; None for a group that NCCL or another backend serves, of which it warns once.
+    """
+    key = group.group_name, tensor.device
+    if key not in _found:
+        reason = _why_not(group, tensor)
+        if reason is not None:
+            warnings.warn(
+                f"collectives of group {group.group_name!r} go through "
+                f"{group._get_backend_name() if hasattr(group, '_get_backend_name') else 'PyTorch'}"
+                f": {reason}",
+                stacklevel=3,
+            )
+        _found[key] = None if reason is not None else workspace(group)
+    return _found[key]
+
+
+def forget(group: Any) -> None:
+    """Let go of a group's workspaces: all ranks call it after they have met, before the group is
+    destroyed.
+    """
+    for key in [key for key in _found if key[0] == group.group_name]:
+        space = _found.pop(key)
+        if space is not None:
+            space.rings.close()
+            space.buffers.close()
+
+
+def _why_not(group: Any, tensor: Any) -> str | None:
+    """The reason why kernels cannot serve the group, the same on all ranks; None if they can."""
+    torch: Any = importlib.import_module("torch")
+    if not tensor.is_cuda:
+        return f"its tensors are on the {tensor.device.type}"
+    dist = torch.distributed
+    seen: list[Any] = [None] * dist.get_world_size(group)
+    device = tensor.device.index
+    visible = torch.cuda.device_count()
+    apart = [n for n in range(visible) if n != device]
+    reached = [n for n in apart if torch.cuda.can_device_access_peer(device, n)]
+    dist.all_gather_object(seen, (socket.gethostname(), device, visible, reached), group)
+    if len({host for host, *_ in seen}) > 1:
+        return "its ranks are on several hosts"
+    if len({number for _, number, *_ in seen}) < len(seen) and visible > 1:
+        return "two of its ranks use one GPU"
+    for _, number, count, peers in seen:
+        if count > 1 and any(n != number and n not in peers for _, n, *_ in seen):
+            return f"GPU {number} cannot reach all peers"
+    return None
+
+
+def group_named(name: str) -> Any:
+    """Return the process group of a name. Raises DSLRuntimeError if there is none."""
+    resolve: Any = importlib.import_module("torch._C._distributed_c10d")
+    try:
+        return resolve._resolve_process_group(name)
+    except (RuntimeError, ValueError):
+        raise DSLRuntimeError(f"there is no process group {name!r}") from None

@@ -1,0 +1,136 @@
+"""All-to-all of parts with sizes that only the GPUs know: dispatch and combine of experts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import basedsl_cute as cute
+from basedsl_cute import arch
+from basedsl_cute.ops.distributed.exchange import (
+    Plan,
+    address_of,
+    fragment_of,
+    load_chunk,
+    notify_peers,
+    ring_address,
+    store_chunk,
+    wait_for_peers,
+)
+
+
+def _sizes_at(address: Any, ranks: int) -> Any:
+    pointer = cute.make_ptr(cute.Int32, address, "gmem", assumed_align=4)
+    return cute.make_tensor(pointer, ranks)
+
+
+@cute.jit
+def _exchange_sizes(sizes: Any, w: Any, turn: Any, matrix: Any, plan: cute.Constexpr):
+    """Fill `matrix` (source, destination) in shared memory with the rows that all ranks send."""
+    ranks = w.num_ranks
+    thread = arch.thread_idx()[0]
+    if thread < ranks:
+        mine = sizes[thread]
+        matrix[w.rank, thread] = mine
+        for step in cute.range_constexpr(1, ranks):
+            peer = (w.rank + step) % ranks
+            _sizes_at(ring_address(w, peer, turn, w.rank, plan), ranks)[thread] = mine
+    notify_peers(w, turn)
+    wait_for_peers(w, turn)
+    if thread < ranks:
+        for step in cute.range_constexpr(1, ranks):
+            source = (w.rank + step) % ranks
+            address = ring_address(w, w.rank, turn, source, plan)
+            matrix[source, thread] = _sizes_at(address, ranks)[thread]
+    arch.sync_threads()
+
+
+@cute.jit
+def _rows_before(matrix: Any, rank: Any, other: Any, sends: cute.Constexpr, ranks: cute.Constexpr):
+    """Return the rows that `rank` sends (or gets) to the ranks before `other`."""
+    rows = cute.Int32(0)
+    for n in cute.range_constexpr(ranks):
+        if n < other:
+            if cute.const_expr(sends):
+                rows += matrix[rank, n]
+            else:
+                rows += matrix[n, rank]
+    return rows
+
+
+@cute.kernel
+def to_all_kernel(
+    x: cute.Tensor,
+    sizes: cute.Tensor,
+    y: cute.Tensor,
+    got: cute.Tensor,
+    w: Any,
+    row: cute.Int32,
+    room: cute.Int32,
+    plan: cute.Constexpr,
+):
+    """Send `sizes[p]` rows of `x`, those after the rows for lower ranks, to each rank p.
+
+    The rows that arrive are `y`, in the order of ranks, and `got[p]` says how many rank p has sent.
+    Rows beyond the `room` of `y` are not written. A row has `row` vectors.
+    """
+    block, blocks = arch.block_idx()[0], arch.grid_dim()[0]
+    ranks = w.num_ranks
+    matrix = cute.make_tensor(
+        arch.alloc_smem(cute.Int32, ranks * ranks), cute.make_layout((ranks, ranks))
+    )
+    turn = w.signals.counter(block)
+    _exchange_sizes(sizes, w, turn, matrix, plan)
+    turn += 1
+    most = cute.Int32(0)
+    for source in cute.range_constexpr(ranks):
+        for other in cute.range_constexpr(ranks):
+            most = cute.max(most, matrix[source, other])
+    if block == 0 and arch.thread_idx()[0] < ranks:
+        got[arch.thread_idx()[0]] = matrix[arch.thread_idx()[0], w.rank]
+    for chunk in range(block, cute.ceil_div(most * row, plan.chunk), blocks):
+        first = chunk * plan.chunk
+        for step in cute.range_constexpr(ranks):
+            peer = (w.rank + step) % ranks
+            left = matrix[w.rank, peer] * row - first
+            if left > 0:
+                begin = _rows_before(matrix, w.rank, peer, True, ranks) * row + first
+                fragment = fragment_of(plan)
+                load_chunk(address_of(x, begin, plan), left, fragment, plan)
+                # This rank's own rows pass through its rings too.
+                store_chunk(fragment, ring_address(w, peer, turn, w.rank, plan), left, plan)
+        notify_peers(w, turn)
+        wait_for_peers(w, turn)
+        for step in cute.range_constexpr(ranks):
+            source = (w.rank + step) % ranks
+            begin = _rows_before(matrix, w.rank, source, False, ranks) * row + first
+            left = cute.min(matrix[source, w.rank] * row - first, room * row - begin)
+            if left > 0:
+                fragment = fragment_of(plan)
+                load_chunk(ring_address(w, w.rank, turn, source, plan), left, fragment, plan)
+                store_chunk(fragment, address_of(y, begin, plan), left, plan)
+        turn += 1
+    arch.sync_threads()
+    if arch.thread_idx()[0] == 0:
+        w.signals.set_counter(block, turn)
+
+
+@cute.jit
+def to_all(
+    x: cute.Tensor,
+    sizes: cute.Tensor,
+    y: cute.Tensor,
+    got: cute.Tensor,
+    w: Any,
+    row: cute.Int32,
+    room: cute.Int32,
+    blocks: cute.Int32,
+    stream: cute.Stream,
+    plan: cute.Constexpr,
+):
+    """Launch `to_all_kernel`: `x` and `y` flat, `sizes` and `got` of Int32."""
+    to_all_kernel(x, sizes, y, got, w, row, room, plan).launch(
+        grid=blocks, block=plan.threads, stream=stream
+    )
+
+
+__all__ = ["Plan", "to_all"]

@@ -1,0 +1,95 @@
+"""Guards: global memory that threads must not touch yet, since something else may still write it.
+
+Two things guard memory: a bulk store that is not known to be complete, and, in a dependent launch
+(programmatic dependent launch), the kernel in front of it until `griddepcontrol.wait`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from basedsl_cute.sim.errors import Note, RaceError
+from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.memory import Segment
+from basedsl_cute.sim.machine.reports import report
+
+
+@dataclass(slots=True, eq=False)
+class Guard:
+    """Bytes at host addresses that are not to be touched: from `low` to below `high`, or of these
+    the sorted `places`. `reason` and `hint` are for the report.
+    """
+
+    low: int
+    high: int
+    places: Any
+    reason: Note
+    hint: str
+    in_front: bool = False  # of a dependent launch
+
+
+def check_guards(g: Any, a: MemoryAccess, segment: Segment, offset: Any, lanes: Any) -> None:
+    """Report a lane whose access touches guarded bytes; `offset` is per lane of `lanes`."""
+    if segment.kind != "global":
+        return
+    first = segment.base + offset
+    for guard in g.launch.guards:
+        meets = (first < guard.high) & (first + a.nbytes > guard.low)
+        if not meets.any():
+            continue
+        if guard.places is not None:
+            begin = np.searchsorted(guard.places, first)
+            meets &= np.searchsorted(guard.places, first + a.nbytes) > begin
+            if not meets.any():
+                continue
+        at = int(meets.argmax())
+        element = int(offset[at]) // a.dtype.itemsize
+        lane = at if lanes is None else int(lanes[at])
+        error = RaceError(
+            f"race on global memory: this {a.verb} touches element {element} of `{segment.name}` "
+            "before it is written",
+            a.site,
+            g.thread(lane),
+            notes=(guard.reason,),
+            hint=guard.hint,
+        )
+        report(g.launch, "races", error)
+
+
+def guard_store(g: Any, segment: Segment, places: Any, site: Any, lane: int) -> Guard | None:
+    """Guard the bytes of a segment that a bulk store of a lane will write; `places` are offsets."""
+    if g.races is None or not places.size:
+        return None
+    places = np.unique(places) + segment.base
+    guard = Guard(
+        int(places[0]),
+        int(places[-1]) + 1,
+        None if places.size == places[-1] - places[0] + 1 else places,
+        (f"the bulk store by {g.thread(lane)} is not known to be complete", site.span),
+        "wait until it is complete, not only until it has read: cp_async_bulk_wait_group(0)",
+    )
+    g.launch.guards.append(guard)
+    return guard
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The memory that a kernel may have written: its name, and address ranges."""
+
+    kernel: str
+    ranges: tuple[tuple[int, int], ...]
+
+    def guards(self) -> list[Guard]:
+        """The guards of a launch that depends on the kernel."""
+        reason = f"the kernel in front, {self.kernel}, may not have written it yet", None
+        hint = "cute.arch.griddepcontrol_wait() before the first access to what it writes"
+        return [Guard(low, high, None, reason, hint, True) for low, high in self.ranges]
+
+
+def end_dependency(launch: Any) -> None:
+    """Note that a dependent launch has waited for the kernel in front."""
+    launch.waited = True
+    launch.guards = [guard for guard in launch.guards if not guard.in_front]
