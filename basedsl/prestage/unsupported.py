@@ -64,11 +64,11 @@ def _evaluates(call: ast.Call, nodes: Sequence[ast.AST]) -> bool:
     if name not in ("eval", "exec") or len(call.args) != 1:
         return False
     (text,) = call.args
-    if not isinstance(text, ast.Constant):
+    if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
         return True
     try:
         named = {node.id for node in ast.walk(ast.parse(text.value)) if isinstance(node, ast.Name)}
-    except (SyntaxError, TypeError, ValueError):
+    except (SyntaxError, ValueError):
         return False
     own = {node.arg for node in nodes if isinstance(node, ast.arg)}
     own |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
