@@ -101,7 +101,7 @@ def unnamed_in_class(cls: type) -> Iterator[tuple[str, set[str]]]:
 
 
 def found() -> dict[str, list[str]]:
-    """What is missing, by the module that has the code."""
+    """Return the parameters that are not named, by the module that has the code."""
     missing: dict[str, list[str]] = {}
     seen = set()
     for path in MODULES:
