@@ -196,5 +196,7 @@ def _resolve_callable(function: Any, args: tuple[Any, ...]) -> tuple[DSLFunction
         return call, (function, *args)
     raise DSLCallError(
         f"compile takes a @jit function, got {with_article(type(function))}",
-        hint="decorate the function with @jit",
+        hint="write compile(f, x), without calling f"
+        if function is None
+        else "decorate the function with @jit",
     )

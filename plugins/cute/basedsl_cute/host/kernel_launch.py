@@ -221,11 +221,19 @@ def check_launched(trace: Any) -> None:
             )
 
 
+# CUDA's and Triton's words for arguments of a launch.
+_OTHER_WORDS = {
+    "shared": "smem", "shared_mem": "smem", "sharedmem": "smem", "shared_memory": "smem",
+    "smem_bytes": "smem", "griddim": "grid", "blockdim": "block", "gridDim": "grid",
+    "blockDim": "block",
+}  # fmt: skip
+
+
 def _check_named(unknown: dict[str, Any], grid: Any, block: Any) -> None:
     parameters = inspect.signature(KernelCall.launch).parameters
     known = [name for name in parameters if name not in ("self", "positional", "unknown")]
     for name in unknown:
-        near = closest_name(name, known)
+        near = _OTHER_WORDS.get(name) or closest_name(name, known)
         raise DSLCallError(
             f"launch() has no argument '{name}'",
             hint=f"did you mean {near}=?" if near else "it needs grid= and block=",

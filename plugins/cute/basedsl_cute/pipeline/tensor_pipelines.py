@@ -157,7 +157,7 @@ class PipelineTmaUmma(PipelineOfMma):
     @takes_location
     def producer_acquire(self, state: PipelineState, try_token: Any = None) -> None:
         """Wait until the stage of `state` is empty; the leader's full barrier expects `tx_count`
-        bytes.
+        bytes. `try_token` spares the wait where it is True.
         """
         with trace("producer_acquire"):
             wait_unless(try_token, self.empty + state.index, state.phase, self.num_stages)
@@ -175,7 +175,7 @@ class PipelineTmaUmma(PipelineOfMma):
 
     @takes_location
     def producer_commit(self, state: PipelineState) -> None:
-        """Do nothing: the bytes of the copies complete the phase."""
+        """Do nothing: the bytes of the copies complete the phase of the stage of `state`."""
 
     @takes_location
     def consumer_release(self, state: PipelineState) -> None:
@@ -226,14 +226,16 @@ class PipelineUmmaAsync(PipelineOfMmaAndThreads):
 
     @takes_location
     def producer_commit(self, state: PipelineState) -> None:
-        """Have the full barriers of the block, or of the pair, arrive when the MMAs so far are
-        complete.
+        """Have the full barriers of the block, or of the pair, of the stage of `state` arrive when
+        the MMAs so far are complete.
         """
         self._commit(self.full + state.index)
 
     @takes_location
     def consumer_release(self, state: PipelineState) -> None:
-        """Arrive at the leader's empty barrier: this consumer has read its accumulators."""
+        """Arrive at the leader's empty barrier: this consumer has read its accumulators in the
+        stage of `state`.
+        """
         self._arrive(self.empty + state.index, self._facts.consumer)
 
 
@@ -247,7 +249,9 @@ class PipelineAsyncUmma(PipelineOfMmaAndThreads):
 
     @takes_location
     def producer_commit(self, state: PipelineState) -> None:
-        """Arrive at the leader's full barrier: this producer has written its part."""
+        """Arrive at the leader's full barrier: this producer has written its part of the stage of
+        `state`.
+        """
         self._arrive(self.full + state.index, self._facts.producer)
 
     @takes_location
@@ -279,7 +283,9 @@ class PipelineTmaMultiConsumersAsync(PipelineTmaUmma):
 
         - `consumer_group_umma`, `consumer_group_async`: the MMA warps, and the arrivals of threads,
           that together release a stage.
-        - the others: as for `PipelineTmaUmma.create`.
+        - `barrier_storage`, `num_stages`, `producer_group`, `tx_count`, `defer_sync`: as for
+          `PipelineTmaUmma.create`.
+        - `cta_layout_vmnk`: the layout of the cluster's blocks, of which there is one; or None.
 
         Raises DSLTypeError for a cluster of several blocks.
         """
@@ -298,8 +304,9 @@ class PipelineTmaMultiConsumersAsync(PipelineTmaUmma):
     def consumer_release(
         self, state: PipelineState, op_type: PipelineOp = PipelineOp.TCGen05Mma
     ) -> None:
-        """Release the stage of `state` for the MMAs so far (`PipelineOp.TCGen05Mma`), or for this
-        thread (`PipelineOp.AsyncThread`). Raises DSLTypeError for another kind of work.
+        """Release the stage of `state` for the MMAs so far, if `op_type` is
+        `PipelineOp.TCGen05Mma`, or for this thread (`PipelineOp.AsyncThread`). Raises DSLTypeError
+        for another kind of work.
         """
         if op_type is PipelineOp.TCGen05Mma:
             super().consumer_release(state)
