@@ -82,7 +82,7 @@ class Driver:
         is_fresh = _pop_call_option("no_cache", function, kwargs)
         try:
             return self._call(function, args, kwargs, is_fresh)
-        except Exception as error:
+        except Exception as error:  # told, and raised again
             self.raised(function, error)
             raise
 
@@ -311,7 +311,7 @@ class Driver:
                 )
             except DSLError:
                 raise
-            except Exception as error:
+            except Exception as error:  # a plugin's code
                 raise plugin_defect(
                     language, f"executor() broke: {type(error).__name__}: {error}"
                 ) from error
@@ -415,7 +415,7 @@ def _run_once(compiled: Compiled, call: BoundCall) -> Any:
     """
     try:
         return compiled.run(call.values)
-    except Exception as error:
+    except Exception as error:  # whatever the run raises
         function = call.function
         changed = [path for path in compiled.effects if path not in compiled.guards.volatile]
         if not changed:

@@ -119,7 +119,7 @@ class DSL(Generic[L]):
             try:
                 call = self.driver.bind(function, args, kwargs, self.settings(options))
                 return self.driver.compile(call)
-            except Exception as error:
+            except Exception as error:  # told, and raised again
                 self.driver.raised(function, error)
                 raise
 
@@ -196,5 +196,7 @@ def _resolve_callable(function: Any, args: tuple[Any, ...]) -> tuple[DSLFunction
         return call, (function, *args)
     raise DSLCallError(
         f"compile takes a @jit function, got {with_article(type(function))}",
-        hint="decorate the function with @jit",
+        hint="write compile(f, x), without calling f"
+        if function is None
+        else "decorate the function with @jit",
     )

@@ -24,6 +24,7 @@ from basedsl.location import is_rewritten
 from basedsl.metastage.control_flow import CONTROL_FLOW
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.numeric import Numeric, is_dynamic
+from basedsl.slips import closest_name
 from basedsl.tracing import RUNNING, Trace, current_trace_or_none
 from basedsl.variants import Variants
 
@@ -225,7 +226,13 @@ class DSLFunction(Generic[P, R, C, K]):
                     f"'{self.fn.__name__}' is a @jit function: it is called, kernels are launched",
                     hint=f"write {self.fn.__name__}(...)",
                 )
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            if name.startswith("_") or "fn" not in self.__dict__:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            near = closest_name(name, [one for one in dir(self) if not one.startswith("_")])
+            written = f"write {self.fn.__name__}(...)" if near is None else f"did you mean {near}?"
+            raise DSLAttributeError(
+                f"the @{self.kind} function '{self.fn.__name__}' has no '{name}'", hint=written
+            )
 
         def __getitem__(self, extents: Any) -> Any:
             name = self.fn.__name__

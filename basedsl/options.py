@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import shlex
 import types
 import typing
@@ -264,7 +265,9 @@ class Options:
         while words:
             word = words.pop(0)
             if not word.startswith("--"):
-                raise OptionError(f"expected an option, not {word!r}", hint="options begin with --")
+                level = re.fullmatch(r"-O([0-3])", word)
+                meant = f"write --opt-level {level[1]}" if level else "options begin with --"
+                raise OptionError(f"expected an option, not {word!r}", hint=meant)
             flag, equals, value = word[2:].partition("=")
             name, fixed = _spellings(type(self)).get(flag, (flag.replace("-", "_"), None))
             _refuse_unknown(type(self), {name: None}, shown=f"--{flag}")

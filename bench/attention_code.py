@@ -16,7 +16,6 @@ import basedsl_cute as cute
 from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.flash import attention as flash
 from basedsl_cute.ops.flash.variant import Variant
-from basedsl_cute.ops.hopper import attention as hopper
 
 
 def seconds() -> float:
@@ -32,7 +31,7 @@ def row(head: int, right: int | None, config: object) -> str:
     compiled = cute.compile(
         flash._launch,
         *(x, x, x, x, lse, None, None, (None,) * 4, (None, None, None, ())),
-        *(1.0, 1, 256, head, head, Variant(right=right), config, 0),
+        *(1.0, 1, 256, 132, head, head, Variant(right=right), config, 0),
         options="--gpu-arch sm_90a",
     )
     taken = seconds() - begun
@@ -48,9 +47,9 @@ def row(head: int, right: int | None, config: object) -> str:
 def main() -> None:
     print("| kernel | head | causal | tile | registers | spilled bytes | smem | compile, s |")
     print("|---|---|---|---|---|---|---|---|")
-    for head, tiles in flash.HOPPER_TILES.items():
-        for right, tile in zip((0, None), tiles, strict=True):
-            print(row(head, right, hopper.Config(tile)), flush=True)
+    for head, configs in flash.HOPPER_CONFIGS.items():
+        for right, config in zip((0, None), configs, strict=False):
+            print(row(head, right, config), flush=True)
     for head in (64, 128, 256):
         tile = (64, 64 if head <= 128 else 32)
         print(row(head, 0, ampere.Config(tile)), flush=True)

@@ -367,7 +367,7 @@ _is_valid.argtypes = [ctypes.py_object, ctypes.c_char_p]
 def _read_capsule(value: Any, name: str) -> ArrayRecord:
     try:
         capsule = _capsule_of(value)
-    except Exception as error:
+    except Exception as error:  # code of another library
         raise DSLTypeError(
             f"{_called(name)}cannot be read: {type(value).__name__}.__dlpack__ says {error}"
         ) from error

@@ -161,7 +161,7 @@ def _declared_fields(cls: type) -> dict[str, Any]:
         if isinstance(text, str):
             try:
                 annotation = eval(text, dict(scope))
-            except Exception:
+            except Exception:  # any expression of the user's
                 continue
         found[name] = annotation
     return found

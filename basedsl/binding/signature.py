@@ -98,7 +98,7 @@ class Signature:
             raise DSLCallError(
                 f"{self.fn.__qualname__}(): {error}",
                 notes=(("the function", span_of_function(self.fn)),),
-                hint=f"it takes ({', '.join(self._signature.parameters)})",
+                hint=f"it takes ({', '.join(self._signature.parameters)}){_elsewhere(error)}",
             ) from None
         bound.apply_defaults()
         return list(bound.arguments.values())
@@ -142,6 +142,20 @@ class Signature:
         return args, kwargs
 
 
+def _elsewhere(error: TypeError) -> str:
+    """Return text that says where an argument belongs that the function does not take, if known."""
+    _, _, name = str(error).partition("unexpected keyword argument ")
+    if name.strip("'") in _OF_LAUNCHES:
+        return f"; {name.strip(chr(39))}= belongs to .launch()"
+    if name.strip("'") in _OF_COMPILATIONS:
+        return '; options are text, options="--opt-level 3", or types, compile[OptLevel(3)]'
+    return ""
+
+
+_OF_LAUNCHES = frozenset(("grid", "block", "cluster", "smem", "stream"))
+_OF_COMPILATIONS = frozenset(("opt_level", "arch", "gpu_arch", "keep", "option"))
+
+
 def _annotations(fn: Callable[..., Any]) -> dict[str, Any]:
     found = dict(inspect.get_annotations(fn))
     for name, annotation in found.items():
@@ -161,7 +175,7 @@ def _evaluate(text: str, name: str, fn: Callable[..., Any]) -> Any:
             continue
     try:
         return eval(text, scope)
-    except Exception as error:
+    except Exception as error:  # any expression of the user's
         raise DSLTypeError(
             f"the annotation '{text}' of '{name}' cannot be evaluated: {error}",
             span_of_function(fn),

@@ -33,7 +33,7 @@ def run_python(fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
     args = copy.deepcopy(list(args))
     try:
         value = fn(*args, **copy.deepcopy(kwargs))
-    except Exception as error:
+    except Exception as error:  # the exception is the outcome
         return Outcome(error=error)
     return Outcome(value, tuple(list(a) for a in args if isinstance(a, Buf)))
 
@@ -45,7 +45,7 @@ def run_dsl(
     arrays = [conformance.buffer(a) if isinstance(a, Buf) else copy.deepcopy(a) for a in args]
     try:
         value = fn(*arrays, **copy.deepcopy(kwargs))
-    except Exception as error:
+    except Exception as error:  # the exception is the outcome
         return Outcome(error=error)
     pairs = zip(args, arrays, strict=True)
     return Outcome(value, tuple(conformance.contents(b) for a, b in pairs if isinstance(a, Buf)))

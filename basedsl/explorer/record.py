@@ -50,7 +50,7 @@ def record(
             error = "" if not end.code else f"the program ends with status {end.code}"
         except DSLError as raised:
             error = str(raised)
-        except Exception as raised:
+        except Exception as raised:  # the program's own
             hide_internal_frames(raised)
             error = "".join(traceback.format_exception(raised)).rstrip()
     try:

@@ -67,7 +67,7 @@ def load_program(path: Path) -> ModuleType:
         exec(code, module.__dict__)
     except DSLError:
         raise
-    except Exception as error:
+    except Exception as error:  # the program's own
         raise _raised(path, error) from error
     return module
 
@@ -162,7 +162,7 @@ def _read(text: str, scope: Mapping[str, Any]) -> Any:
         return eval(text.strip(), {"np": np, **scope})
     except DSLError:
         raise
-    except Exception as error:
+    except Exception as error:  # any expression of the user's
         raise DSLRuntimeError(
             f"the argument {text!r} cannot be read: {type(error).__name__}: {error}",
             hint='write an array as "float32[64,64]", or a Python expression of the program',

@@ -81,7 +81,7 @@ def native_invoker(
     def on_failure() -> BaseException | None:
         try:
             raise_failure()
-        except Exception as error:
+        except Exception as error:  # the one that it raises is the answer
             return hide_internal_frames(error)
         return None
 

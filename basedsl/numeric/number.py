@@ -413,6 +413,10 @@ class Integer(Numeric):
         result.divby = math.lcm(n, self.divby)
         return result
 
+    def __setitem__(self, index: Any, value: Any) -> None:
+        # Python would ask a dynamic index for its number before it says this.
+        raise TypeError(f"{type(self).__name__!r} object does not support item assignment")
+
     def __index__(self) -> int:
         if self.region is not None:
             raise not_static(

@@ -152,7 +152,7 @@ def _zero_divisor(shortcut: Shortcut) -> Shortcut:
         if plan.left.is_integer and _known_int(b) == 0:
             if not isinstance(a, Numeric) or a.region is None:
                 raise ZeroDivisionError(division.ZERO_DIVISOR)
-            raise DSLError(division.ZERO_DIVISOR)
+            raise DSLError(division.ZERO_DIVISOR, hint="compare the divisor with 0 before")
         return shortcut(plan, a, b)
 
     return check

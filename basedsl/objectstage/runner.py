@@ -254,7 +254,7 @@ class _Run:
             ) from None
         except (ir.MLIRError, failure.Rejected) as error:
             raise self.failed(step.name, "lowering failed", error) from error
-        except Exception as error:
+        except Exception as error:  # any step's code
             bug = CompilerBug(
                 f"step '{step.name}' of pipeline '{self.pipeline.name}' broke: "
                 f"{type(error).__name__}: {error}",

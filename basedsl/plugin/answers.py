@@ -36,7 +36,7 @@ class Answer:
             return self.function(*(values[name] for name in self.parameters))
         except DSLError:
             raise
-        except Exception as error:
+        except Exception as error:  # a plugin's code
             raise PluginError(f"{with_name}: {described(error)}") from error
 
 
@@ -72,7 +72,7 @@ def ask(found: list[Answer], values: dict[str, Any], inner: Callable[[list[Answe
     _expect_yield(wrapper, generator)
     try:
         result = ask(others, values, inner)
-    except Exception as error:
+    except Exception as error:  # given to the wrapper
         failure = error
         return _end(wrapper, lambda: generator.throw(failure))
     return _end(wrapper, lambda: generator.send(result))

@@ -124,7 +124,7 @@ class PluginManager:
                     continue
                 try:
                     self.register(point.load(), point.name)
-                except Exception as error:
+                except Exception as error:  # a plugin's code
                     self._break(point, error)
             self._discovered = True
 
@@ -137,7 +137,7 @@ class PluginManager:
                     raise PluginError(f"the hook {min(taken)} is another plugin's already")
                 self._pluggy.add_hookspecs(module)
                 self._specs.append(module)
-            except Exception as error:
+            except Exception as error:  # a plugin's code
                 self._break(point, error)
 
     def _points(self, group: str) -> list[Any]:
@@ -204,7 +204,7 @@ class PluginManager:
             dsl = entry.load()
         except DSLError:
             raise
-        except Exception as error:
+        except Exception as error:  # a plugin's code
             raise PluginError(
                 f"{owner!r} cannot load its DSL {name!r}: {type(error).__name__}: {error}"
             ) from error

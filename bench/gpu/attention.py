@@ -58,7 +58,7 @@ def main():
             continue
         try:
             row = {"name": name, **measure()}
-        except Exception as error:
+        except Exception as error:  # the others go on
             failed = True
             print(f"{name:<32} FAILED: {str(error)[:300]}", flush=True)
             if options.traceback:
@@ -215,7 +215,7 @@ def forward(shape, configs):
         out.fill_(torch.nan)
         try:
             once()
-        except Exception as reason:
+        except Exception as reason:  # the others go on
             failures[name] = str(reason)[:200]
             del contenders[name]
             continue
@@ -425,7 +425,7 @@ def recorded(calls, graphs):
     try:
         with torch.cuda.graph(graph):
             row()
-    except Exception as error:
+    except Exception as error:  # a library that cannot be recorded
         torch.cuda.synchronize()
         print(f"  not recorded: {str(error).splitlines()[0][:150]}", flush=True)
         return row

@@ -120,6 +120,10 @@ def cases():
     for pitch in (32, 33, 36):
         name = f"turn, pitch {pitch}"
         yield name, kernels.turn, [f32(32, 32), f32(32, 32)], {"pitch": pitch}
+    for width, lanes in ((2, 1), (2, 16), (2, 32), (4, 1), (4, 8), (4, 16), (4, 32)):
+        name = f"shared vectors {4 * width} bytes, {lanes} lanes"
+        arguments = {"width": width, "lanes": lanes}
+        yield name, kernels.vectors, [f32(32, width)], arguments, True
     for swizzled in (False, True):
         arguments = {"swizzled": swizzled}
         yield f"ldmatrix, swizzled {swizzled}", kernels.matrices, [f16(32)], arguments
@@ -175,7 +179,7 @@ def child(only):
             function(*given, **more)
             torch.cuda.synchronize()
             print(f"CASE {name}", flush=True)
-        except Exception as error:
+        except Exception as error:  # the others go on
             print(f"FAILED {name}: {error}", flush=True)
 
 

@@ -303,7 +303,7 @@ def measure(arrays, case, kernels):
         for label, calls in list(contenders.items()):
             try:
                 taken = seconds_each(torch, calls)
-            except Exception as error:
+            except Exception as error:  # the others go on
                 print(f"  {label} cannot be timed: {str(error).splitlines()[0]}", flush=True)
                 del contenders[label]
                 continue
@@ -328,7 +328,7 @@ def run(case, arrays, timed):
             entry["resources"] = resources(compiled)
             entry["error"] = check(arrays, case, compiled)
             kernels[label] = compiled
-        except Exception as error:
+        except Exception as error:  # the others go on
             entry["failure"] = f"{type(error).__name__}: {error}"
             print(
                 f"  {case.name} {case.dtype} {label} FAILED: {entry['failure'][:400]}", flush=True
@@ -344,10 +344,8 @@ def run(case, arrays, timed):
 
 def resources(compiled):
     """The report of ptxas on the kernel, if there is a kernel of machine code."""
-    try:
-        return str(compiled.stages.artifacts["resources"]).strip()
-    except Exception:
-        return None
+    stages = compiled.stages
+    return stages.text("resources").strip() if "resources" in stages else None
 
 
 def line(record, timed):
@@ -400,7 +398,7 @@ def main():
         try:
             record = run(case, arrays, timed)
             print(line(record, timed), flush=True)
-        except Exception as error:
+        except Exception as error:  # the others go on
             record = {"kernel": case.name, "dtype": case.dtype, "failure": repr(error)}
             print(f"{case.name} {case.dtype} FAILED: {str(error)[:400]}", flush=True)
             if os.environ.get("BENCH_TRACEBACK"):

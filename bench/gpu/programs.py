@@ -303,7 +303,7 @@ def main():
                 )
                 goal = f", {ours / case.goal:.3f} of the goal" if case.goal else ""
                 print(f"{case.name:<48} {ours:7.1f} {case.unit}: {told}{goal}", flush=True)
-        except Exception as error:
+        except Exception as error:  # the others go on
             rows.append({"case": family.__name__, "failure": repr(error)})
             print(f"{family.__name__} FAILED: {str(error)[:300]}", flush=True)
             traceback.print_exc(limit=4)

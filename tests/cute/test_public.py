@@ -47,6 +47,13 @@ def test_a_name_loads_what_it_needs():
     assert done.stdout.split() == [], done.stdout
 
 
+@pytest.mark.parametrize("name", ["arch", "nvgpu", "pipeline", "utils"])
+def test_each_listed_name_is_there(name):
+    """Names that are loaded by their first use are listed apart from where they are."""
+    module = importlib.import_module(f"basedsl_cute.{name}")
+    assert [one for one in module.__all__ if getattr(module, one, None) is None] == []
+
+
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 @pytest.mark.parametrize("options", [[], ["--strict"]], ids=["default", "strict"])
 def test_a_type_checker_reports_mistakes_and_nothing_else(tmp_path, options):

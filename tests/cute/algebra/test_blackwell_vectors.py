@@ -8,30 +8,22 @@ from __future__ import annotations
 
 import functools
 import gzip
-import importlib.util
 import json
 import re
+import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from basedsl_cute import algebra as cute
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+import blackwell_evaluators as blackwell
+import evaluators
+
 _HERE = Path(__file__).parent
-
-
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"algebra_{name}", _HERE / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-evaluators = load("evaluators")
-blackwell = load("blackwell_evaluators")
 
 COUNTS = {
     "copy_atom_sm100": 4,

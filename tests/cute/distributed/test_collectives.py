@@ -7,7 +7,7 @@ import pytest
 from basedsl import DSLCallError, DSLTypeError
 from basedsl_cute import sim
 from basedsl_cute.distributed import PeerTimeoutError
-from basedsl_cute.ops.distributed.workspace import ALGORITHMS, simulated_workspaces
+from basedsl_cute.ops.distributed.workspaces import ALGORITHMS, simulated_workspaces
 
 pytestmark = pytest.mark.usefixtures("sim")
 

@@ -8,24 +8,37 @@ import pytest
 import basedsl_cute as cute
 from basedsl_cute.lowering.ptx.ptxas import find_ptxas
 from basedsl_cute.ops.flash import attention as flash
+from basedsl_cute.ops.flash.captured import Captured
 from basedsl_cute.ops.flash.variant import Variant
-from basedsl_cute.ops.hopper import attention as hopper
 
 pytestmark = pytest.mark.skipif(find_ptxas() is None, reason="no ptxas")
 
 
 @pytest.mark.parametrize("right", [None, 0])
-@pytest.mark.parametrize("head", flash.HOPPER_TILES)
+@pytest.mark.parametrize("head", flash.HOPPER_CONFIGS)
 def test_the_kernel_for_hopper_spills_nothing(head, right):
-    config = hopper.Config(flash.HOPPER_TILES[head][right is None])
+    check(head, flash.HOPPER_CONFIGS[head][right is None], Variant(right=right))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("head", flash.HOPPER_CONFIGS)
+def test_the_kernel_for_hopper_with_a_mask_of_the_users_spills_nothing(head):
+    check(head, flash.HOPPER_CONFIGS[head][2], Variant(mask=Captured.of(banded, "mask")))
+
+
+def banded(batch, head, q, k):
+    return (k <= q and q - k < 20) or (q // 64 == 1 and k < 3)
+
+
+def check(head, config, variant):
     x = np.zeros((4, 2, 256, head), np.float16).transpose(2, 3, 1, 0)
     lse = np.zeros((4, 2, 256), np.float32).transpose(2, 1, 0)
     compiled = cute.compile(
         flash._launch,
         *(x, x, x, x, lse, None, None, (None,) * 4, (None, None, None, ())),
-        *(1.0, 1, 256, head, head, Variant(right=right), config, 0),
+        *(1.0, 1, 256, 132, head, head, variant, config, 0),
         options="--gpu-arch sm_90a",
     )
     (kernel,) = compiled.resources.values()
     assert kernel.spill_stores == kernel.spill_loads == 0
-    assert kernel.registers <= 168
+    assert kernel.registers * config.threads <= 65536

@@ -42,32 +42,14 @@ class SimtGemm:
             (self._bN, self._bK, self._num_stages),
             stride=(1, self._bN + padding_b, self._bK * (self._bN + padding_b)),
         )
-        tA = cute.make_layout((self._num_threads // self._bK, self._bK), stride=(self._bK, 1))
-        tB = cute.make_layout((self._num_threads // self._bK, self._bK), stride=(self._bK, 1))
-        vA = cute.make_layout((1, 1))
-        vB = cute.make_layout((1, 1))
-        atom_async_copy_A = cute.make_copy_atom(
-            cute.nvgpu.cpasync.CopyG2SOp(), mA.element_type, num_bits_per_copy=mA.element_type.width
-        )
-        atom_async_copy_B = cute.make_copy_atom(
-            cute.nvgpu.cpasync.CopyG2SOp(), mB.element_type, num_bits_per_copy=mB.element_type.width
-        )
-        if cutlass.const_expr(self.a_major_mode == utils.LayoutEnum.COL_MAJOR):
-            num_vectorized = 4 if (mA.layout.max_alignment % 16 == 0) else 1
-            atom_async_copy_A = cute.make_copy_atom(
-                cute.nvgpu.cpasync.CopyG2SOp(),
-                mA.element_type,
-                num_bits_per_copy=mA.element_type.width * num_vectorized,
-            )
-            major = self._bM // num_vectorized
-            tA = cute.make_layout((major, self._num_threads // major), stride=(1, major))
-            vA = cute.make_layout((num_vectorized, 1))
-        tiled_copy_A = cute.make_tiled_copy_tv(atom_async_copy_A, tA, vA)
-        tiled_copy_B = cute.make_tiled_copy_tv(atom_async_copy_B, tB, vB)
+        tiled_copy_A = self.tiled_copy(mA, self.a_major_mode, self._bM)
+        tiled_copy_B = self.tiled_copy(mB, self.b_major_mode, self._bN)
 
-        atoms_layout = cute.make_layout((self._num_threads // 8, 8, 1), stride=(8, 1, 0))
+        across = 16 if self._num_threads >= 256 else 8
+        along = self._num_threads // across
+        atoms_layout = cute.make_layout((along, across, 1), stride=(across, 1, 0))
         if cutlass.const_expr(self.c_major_mode == utils.LayoutEnum.COL_MAJOR):
-            atoms_layout = cute.make_layout((8, self._num_threads // 8, 1), stride=(1, 8, 0))
+            atoms_layout = cute.make_layout((across, along, 1), stride=(1, across, 0))
         op = cute.nvgpu.MmaUniversalOp(cutlass.Float32)
         permutation_tiler_M = cute.make_layout(
             (atoms_layout.shape[0], self._vector), stride=(self._vector, 1)
@@ -91,6 +73,24 @@ class SimtGemm:
             tiled_mma,
             epilogue_op,
         ).launch(grid=grid_dim, block=[cute.size(atoms_layout), 1, 1])
+
+    def tiled_copy(self, tensor, major, extent):
+        """Return a copy by four elements along M or N where these are contiguous and aligned."""
+        vector, threads = (
+            1,
+            cute.make_layout((self._num_threads // self._bK, self._bK), stride=(self._bK, 1)),
+        )
+        if major == utils.LayoutEnum.COL_MAJOR:
+            vector = 4 if tensor.layout.max_alignment % 16 == 0 else 1
+            threads = cute.make_layout(
+                (extent // vector, self._num_threads // (extent // vector)),
+                stride=(1, extent // vector),
+            )
+        width = tensor.element_type.width * vector
+        atom = cute.make_copy_atom(
+            cute.nvgpu.cpasync.CopyG2SOp(), tensor.element_type, num_bits_per_copy=width
+        )
+        return cute.make_tiled_copy_tv(atom, threads, cute.make_layout((vector, 1)))
 
     @cute.kernel
     def kernel(

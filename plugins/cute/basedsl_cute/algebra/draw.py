@@ -406,5 +406,5 @@ def print_latex(x: Any) -> None:
 
 @takes_location
 def print_latex_tv(layout_tv: Layout, tiler_mn: Any) -> None:
-    """Print the TikZ source of a thread-value layout over its tile."""
+    """Print the TikZ source of `layout_tv`, a thread-value layout over the tile `tiler_mn`."""
     print(to_latex((layout_tv, tiler_mn)))

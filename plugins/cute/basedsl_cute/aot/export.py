@@ -94,7 +94,7 @@ def _meta(compiled: Compiled, names: list[str]) -> bytes:
     }
     try:
         return pickle.dumps(kept)
-    except Exception as error:
+    except Exception as error:  # pickle calls the user's classes
         raise DSLCallError(f"a parameter or result cannot be exported: {error}") from None
 
 

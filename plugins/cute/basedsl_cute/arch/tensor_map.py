@@ -80,7 +80,8 @@ def fence_tma_desc_release() -> None:
 
 @takes_location
 def cp_fence_tma_desc_release(gmem_ptr: Pointer, smem_ptr: Pointer) -> None:
-    """Copy a tensor map from shared to global memory and release it there, by one warp.
+    """Copy a tensor map from `smem_ptr` in shared memory to `gmem_ptr` in global memory, and
+    release it there, by one warp.
 
     PTX `tensormap.cp_fenceproxy`; `fence_tma_desc_acquire` is the other side.
     """

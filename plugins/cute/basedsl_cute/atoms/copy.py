@@ -42,8 +42,13 @@ class CopyOp:
 
 @dataclass(frozen=True)
 class CopyAtom:
-    """One copy instruction of an operation on elements of `dtype`; all static. See
-    `make_copy_atom`.
+    """One copy instruction on elements of `dtype`; all static. `make_copy_atom` makes it.
+
+    - `op`: the operation, such as `nvgpu.CopyUniversalOp()`.
+    - `num_bits`: the bits that one instruction copies; None for the operation's own number, or for
+      what contiguity and alignment prove.
+    - `access`: the cache operators and the memory order of the instruction's accesses.
+    - `fields`: further arguments of the operation by name, as `make_copy_atom` was given them.
     """
 
     op: CopyOp
@@ -177,6 +182,7 @@ def _ordered_bits(bits: int | None, dtype: Any) -> int:
 class TiledCopy:
     """A copy atom repeated over the threads and values of a tile; see `algebra.CopyTiling`.
 
+    `atom` is the instruction, and `tiling` the tile's partition over threads and values.
     `get_slice(thread)` is one thread's part, which partitions tensors.
     """
 
@@ -229,8 +235,9 @@ class TiledCopy:
 
     @takes_location
     def retile(self, tensor: Tensor) -> Tensor:
-        """A view of a thread's fragment, for instance of an MMA, in this copy's order of values:
-        ((values of one instruction), repeats, ...), as `partition_S` and `partition_D` give.
+        """Return a view of `tensor`, a thread's fragment, for instance of an MMA, in this copy's
+        order of values: ((values of one instruction), repeats, ...), as `partition_S` and
+        `partition_D` give.
         """
         return self.tiling.retile(tensor)  # type: ignore[no-any-return]
 
@@ -248,7 +255,7 @@ class TiledCopy:
 
 @dataclass(frozen=True)
 class ThrCopy:
-    """One thread's slice of a tiled copy."""
+    """The slice of `tiled_copy` that the thread `thr_idx`, from 0 on, copies."""
 
     tiled_copy: TiledCopy
     thr_idx: Any
@@ -270,13 +277,17 @@ class ThrCopy:
 
     @takes_location
     def partition_D(self, dst: Tensor) -> Tensor:
-        """The view of a tensor that this thread writes, with the modes of `partition_S`."""
+        """Return the view of the tensor `dst` that this thread writes, with the modes of
+        `partition_S`. Raises DSLTypeError for what is no tensor.
+        """
         check_partitioned(dst, "partition_D")
         return self.tiled_copy.tiling.partition("D", dst, self.thr_idx)  # type: ignore[no-any-return]
 
     @takes_location
     def retile(self, tensor: Tensor) -> Tensor:
-        """A view of a thread's fragment in this copy's order, see `TiledCopy.retile`."""
+        """Return a view of `tensor`, a thread's fragment, in this copy's order of values: see
+        `TiledCopy.retile`.
+        """
         return self.tiled_copy.retile(tensor)
 
 
@@ -310,19 +321,31 @@ def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Any, val_layout: Any) -> Tile
 
 @takes_location
 def make_tiled_copy_A(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
-    """Make a tiled copy whose register side is the tiled MMA's fragment of A."""
+    """Make a tiled copy whose register side is the fragment of A of `tiled_mma`.
+
+    `atom` is the copy instruction, made by `make_copy_atom`. Raises DSLTypeError if a thread of it
+    copies other numbers of elements than a thread of the MMA holds.
+    """
     return _of_mma(atom, tiled_mma, "A")
 
 
 @takes_location
 def make_tiled_copy_B(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
-    """Make a tiled copy whose register side is the tiled MMA's fragment of B."""
+    """Make a tiled copy whose register side is the fragment of B of `tiled_mma`.
+
+    `atom` is the copy instruction, made by `make_copy_atom`. Raises DSLTypeError if a thread of it
+    copies other numbers of elements than a thread of the MMA holds.
+    """
     return _of_mma(atom, tiled_mma, "B")
 
 
 @takes_location
 def make_tiled_copy_C(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
-    """Make a tiled copy whose register side is the tiled MMA's fragment of C."""
+    """Make a tiled copy whose register side is the fragment of C of `tiled_mma`.
+
+    `atom` is the copy instruction, made by `make_copy_atom`. Raises DSLTypeError if a thread of it
+    copies other numbers of elements than a thread of the MMA holds.
+    """
     return _of_mma(atom, tiled_mma, "C")
 
 

@@ -86,7 +86,7 @@ class _Plan:
 
 
 class MmaAtom:
-    """One matrix instruction of an operation, with the fields that can be set at run time.
+    """One matrix instruction of the operation `op`, with the fields that can be set at run time.
 
     Fields are state like variables: loops and branches carry what `set` changes in them.
     """
@@ -201,6 +201,12 @@ def _operation(op: Any, what: str) -> MmaOp:
 class TiledMma(MmaAtom):
     """An MMA atom repeated over threads and over the tile; see `algebra.MmaTiling`.
 
+    - `op`: the operation, such as `nvgpu.warp.MmaF16BF16Op(...)`.
+    - `atom_layout_mnk`: the layout of the atom's copies over M, N and K, one for each group of
+      threads that issues the instruction.
+    - `permutation_mnk`: for M, N and K the extent of the tile or a layout that permutes it; None
+      for the atoms' own.
+
     `get_slice(thread)` is one thread's part, which partitions tensors.
     """
 
@@ -261,34 +267,45 @@ class TiledMma(MmaAtom):
 
     @takes_location
     def partition_shape_A(self, shape_mk: Any) -> Any:
-        """The shape of one thread's part of an A of shape (M, K): (values, MMA_M, MMA_K)."""
+        """Return the shape of one thread's part of an A of shape `shape_mk`, (M, K): (values,
+        MMA_M, MMA_K).
+        """
         return self.tiling.partition_shape("A", shape_mk)
 
     @takes_location
     def partition_shape_B(self, shape_nk: Any) -> Any:
-        """The shape of one thread's part of a B of shape (N, K): (values, MMA_N, MMA_K)."""
+        """Return the shape of one thread's part of a B of shape `shape_nk`, (N, K): (values,
+        MMA_N, MMA_K).
+        """
         return self.tiling.partition_shape("B", shape_nk)
 
     @takes_location
     def partition_shape_C(self, shape_mn: Any) -> Any:
-        """The shape of one thread's part of a C of shape (M, N): (values, MMA_M, MMA_N)."""
+        """Return the shape of one thread's part of a C of shape `shape_mn`, (M, N): (values,
+        MMA_M, MMA_N).
+        """
         return self.tiling.partition_shape("C", shape_mn)
 
     @takes_location
     def make_fragment_A(self, a: Any) -> Any:
-        """The fragment of a partitioned A (a tensor, or a shape) in the form that the instruction
-        takes: uninitialised registers, or descriptors of the shared memory that wgmma reads.
+        """Return the fragment of `a`, a partitioned A (a tensor, or a shape), in the form that the
+        instruction takes: uninitialised registers, or descriptors of the shared memory that wgmma
+        reads.
         """
         return self.op.make_fragment("A", a)
 
     @takes_location
     def make_fragment_B(self, b: Any) -> Any:
-        """The fragment of a partitioned B (a tensor, or a shape); see `make_fragment_A`."""
+        """Return the fragment of `b`, a partitioned B (a tensor, or a shape): see
+        `make_fragment_A`.
+        """
         return self.op.make_fragment("B", b)
 
     @takes_location
     def make_fragment_C(self, c: Any) -> Tensor:
-        """Uninitialised registers for a partitioned accumulator (a tensor, or a shape)."""
+        """Return uninitialised registers for `c`, a partitioned accumulator (a tensor, or a
+        shape).
+        """
         made: Tensor = self.op.make_fragment("C", c)
         return made
 
@@ -322,8 +339,8 @@ class TiledMma(MmaAtom):
 
 @dataclass(frozen=True)
 class ThrMma:
-    """One thread's slice of a tiled MMA, which has the attributes of that too: `op`,
-    `make_fragment_A`, ...
+    """The slice of `tiled_mma` that the thread `thr_idx`, from 0 on, multiplies; it has the
+    attributes of the tiled MMA too: `op`, `make_fragment_A`, ...
     """
 
     tiled_mma: TiledMma
@@ -331,17 +348,17 @@ class ThrMma:
 
     @takes_location
     def partition_A(self, a: Tensor) -> Tensor:
-        """This thread's part of A (M, K, ...): (values, MMA_M, MMA_K, ...)."""
+        """Return this thread's part of the tensor `a` (M, K, ...): (values, MMA_M, MMA_K, ...)."""
         return self._part("A", a)
 
     @takes_location
     def partition_B(self, b: Tensor) -> Tensor:
-        """This thread's part of B (N, K, ...): (values, MMA_N, MMA_K, ...)."""
+        """Return this thread's part of the tensor `b` (N, K, ...): (values, MMA_N, MMA_K, ...)."""
         return self._part("B", b)
 
     @takes_location
     def partition_C(self, c: Tensor) -> Tensor:
-        """This thread's part of C (M, N, ...): (values, MMA_M, MMA_N, ...)."""
+        """Return this thread's part of the tensor `c` (M, N, ...): (values, MMA_M, MMA_N, ...)."""
         return self._part("C", c)
 
     def _part(self, operand: str, x: Tensor) -> Tensor:

@@ -71,7 +71,7 @@ class Array:
 
     @classmethod
     def of(cls, tensor: Tensor) -> Array:
-        """Return the array that is this view of memory."""
+        """Return the array that is `tensor`, a view of memory."""
         made = cls.__new__(cls)
         made.tensor = tensor
         return made
@@ -124,12 +124,12 @@ class Array:
 
     @takes_location
     def store(self, value: Any) -> None:
-        """Store a vector of the array's shape."""
+        """Store `value`, a vector of the array's shape."""
         self.tensor.store(value)
 
     @takes_location
     def fill(self, value: Any) -> None:
-        """Set all elements to a number."""
+        """Set all elements to the number `value`."""
         self.tensor.fill(value)
 
     def __str__(self) -> str:

@@ -14,6 +14,9 @@ CACHE_ATTRIBUTE = "cute.cache"
 # On a load: its bytes are written back together with others, whether they were written or not.
 KEEPS = "cute.keeps"
 
+# On a gpu.printf that prints nothing: a debug point, its line and its variables, as JSON.
+DEBUG_ATTRIBUTE = "cute.debug"
+
 # On a struct in shared memory: the names of its fields, for the simulator's messages.
 FIELDS_ATTRIBUTE = "cute.fields"
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from basedsl import Compiled, Lined, Resources
+from basedsl import Compiled, DSLAttributeError, Lined, Resources
 from basedsl_cute.dsl.resources import KernelResources, read_resources
 
 
@@ -57,6 +57,20 @@ class CuteCompiled(Compiled):
         names = self.stages.names
         before = [n for n in names[: names.index(name) + 1] if self.stages[n].kind == "mlir"]
         return self.stages[before[-1]].module()
+
+    if not TYPE_CHECKING:  # a type checker reports attributes that do not exist
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("mlir", "ptx", "cubin", "sass"):
+                raise DSLAttributeError(
+                    f"a compiled function has no '{name}'", hint=f"write compiled.__{name}__"
+                )
+            if name == "launch":
+                raise DSLAttributeError(
+                    "a compiled function is called, kernels are launched",
+                    hint="write compiled(...)",
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def _module(self) -> Any:

@@ -10,6 +10,7 @@ from basedsl import (
     DSL,
     ArgumentType,
     Bindings,
+    DSLCallError,
     DSLError,
     DSLFunction,
     Emitter,
@@ -182,6 +183,18 @@ def _check_host_access(trace: Trace, span: Any) -> None:
     )
 
 
+def _check_named(decorator: str, unknown: dict[str, Any]) -> None:
+    """Raise DSLCallError for an argument that a decorator does not take."""
+    for name in unknown:
+        of_launches = name in ("grid", "block", "cluster", "smem", "stream", "launch_bounds")
+        raise DSLCallError(
+            f"@{decorator} has no argument '{name}'",
+            hint=f"{name}= belongs to .launch()"
+            if of_launches
+            else "it takes preprocess=; options of a compilation are those of cute.compile",
+        )
+
+
 class CuteDSL(DSL[Cute]):
     """Cute's decorators, with the spellings that programs for CuTe use."""
 
@@ -201,7 +214,12 @@ class CuteDSL(DSL[Cute]):
     ) -> Callable[[Callable[P, R]], CuteFunction[P, R]]: ...
 
     def jit(
-        self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None
+        self,
+        fn: Any = None,
+        *,
+        preprocess: bool = True,
+        preprocessor: bool | None = None,
+        **unknown: Any,
     ) -> Any:
         """Decorate a function that Python calls: each new tuple of argument types compiles it.
 
@@ -209,6 +227,7 @@ class CuteDSL(DSL[Cute]):
         dynamic value cannot be the condition of an `if` or `while`, or a bound of a `for`. Raises
         DSLTypeError for anything but a Python function.
         """
+        _check_named("jit", unknown)
         return super().jit(fn, preprocess=preprocess if preprocessor is None else preprocessor)
 
     @overload
@@ -221,13 +240,19 @@ class CuteDSL(DSL[Cute]):
     ) -> Callable[[Callable[P, R]], CuteFunction[P, R, KernelCall]]: ...
 
     def kernel(
-        self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None
+        self,
+        fn: Any = None,
+        *,
+        preprocess: bool = True,
+        preprocessor: bool | None = None,
+        **unknown: Any,
     ) -> Any:
         """Decorate a kernel, which a @jit function launches: `kernel(a).launch(grid=, block=)`.
 
         `preprocess` and `preprocessor` are those of `jit`. Raises DSLTypeError for anything but a
         Python function.
         """
+        _check_named("kernel", unknown)
         return super().kernel(fn, preprocess=preprocess if preprocessor is None else preprocessor)
 
 

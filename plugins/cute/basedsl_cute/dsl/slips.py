@@ -45,6 +45,8 @@ def _attribute(error: AttributeError, source: str) -> str | None:
         return f"it is a tuple (x, y, z): write {source.rpartition('.')[0] or 'idx'}[{axis}]"
     if axis is not None and callable(owner):
         return f"call it, it returns a tuple: write {source.rpartition('.')[0]}()[{axis}]"
+    if owner is None and ".launch(" in source:
+        return "launch() returns None: streams order the work, and cute.synchronize() waits for it"
     # Of an assignment, which names no object; reading asks the tensor itself.
     if str(error).startswith("'Tensor' object"):
         return "a tensor is a view of memory: x[i] = value writes an element"
@@ -65,6 +67,14 @@ def _type_error(text: str, source: str) -> str | None:
         )
     if "is not subscriptable" in text and text.startswith("'") and _is_number(text):
         return "a tensor takes all coordinates in one pair of brackets: x[i, j]"
+    if "for @: 'Tensor'" in text:
+        return "products of matrices are cute.gemm(tiled_mma, d, a, b, c), or basedsl_cute.ops"
+    if "for @: 'Layout'" in text:
+        return "cute.composition(a, b), cute.logical_product(a, b) or cute.logical_divide(a, b)"
+    if "does not support item assignment" in text and _is_number(text):
+        return "it is one number: pass the tensor, and write x[i] = value"
+    if "bad operand type for unary -: 'Pointer'" in text:
+        return "a pointer takes + and - of elements; p.load() is the element there"
     if "is not callable" in text and text.startswith("'") and _is_number(text):
         return "it is a number: write it without parentheses"
     return None

@@ -112,7 +112,7 @@ _EMPTY = "an empty tensor needs no launch: guard it with `if n > 0:`"
 def _hint(name: str, extent: int) -> str | None:
     if extent > 0:
         return _MORE.get(name)
-    return _EMPTY if name == "grid" and extent == 0 else None
+    return _EMPTY if name == "grid" else None
 
 
 def _text(extents: Extents) -> str:

@@ -16,6 +16,8 @@ _REDUCE = "x.load().reduce(cute.ReductionOp.{}, init, 0) of a thread's values"
 _GLOBAL_THREAD = "cute.arch.block_idx()[0] * cute.arch.block_dim()[0] + cute.arch.thread_idx()[0]"
 _NEW = "allocate arrays in Python and pass them; cute.make_rmem_tensor(shape, dtype) has registers"
 
+_FUNCTIONS = ("sqrt", "rsqrt", "exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan", "tanh")
+
 NAMES = {
     # CUDA C++
     "threadIdx": _THREAD,
@@ -72,7 +74,26 @@ NAMES = {
     "shared_memory": _SHARED,
     "make_smem_tensor": _SHARED,
     "smem": _SHARED,
+    **{f"{name}f": f"cute.math.{name}(x)" for name in _FUNCTIONS},
+    "fmaxf": "cute.max(a, b)",
+    "fminf": "cute.min(a, b)",
+    "powf": "x ** y, or cute.math.pow(x, y)",
+    "fabsf": "Python's abs(x)",
+    "INFINITY": 'float("inf")',
+    "NAN": 'float("nan")',
+    "M_PI": "math.pi, after import math",
+    "ldg": _LOAD,
+    "clock": "with cute.trace(name): around the code; cute.record_events() has the times",
+    "clock64": "with cute.trace(name): around the code; cute.record_events() has the times",
+    "syncthreads_count": "cute.arch.sync_threads(), and a sum in shared memory",
+    "syncthreads_and": "cute.arch.sync_threads(), and cute.arch.vote_all_sync(condition) of a warp",
+    "syncthreads_or": "cute.arch.sync_threads(), and cute.arch.vote_any_sync(condition) of a warp",
     # numba
+    "local": "cute.make_rmem_tensor(shape, dtype)",
+    "to_device": "pass NumPy's array itself, or one of PyTorch, CuPy or JAX that is on the GPU",
+    "copy_to_host": "pass NumPy's array itself: it is written in place",
+    "njit": "cute.jit, and a kernel that it launches",
+    "vectorize": "a kernel: each thread computes an element",
     "grid": _GLOBAL_THREAD,
     "gridsize": "cute.arch.grid_dim()[0] * cute.arch.block_dim()[0]",
     # Triton
@@ -85,6 +106,8 @@ NAMES = {
     "static_range": "cute.range_constexpr(n)",
     "static_print": "print(x) while compiling",
     "device_print": 'cute.printf("{}", x)',
+    "max_contiguous": "cute.assume(x, divby=n)",
+    "multiple_of": "cute.assume(x, divby=n)",
     "autotune": "cute.testing.autotune_jit",
     "constexpr": "cute.Constexpr",
     # NumPy and PyTorch
@@ -112,6 +135,8 @@ NAMES = {
     "int": "cute.Int32",
     "half": "cute.Float16",
     "double": "cute.Float64",
+    "softmax": "cute.math.exp() and x.load().reduce(...): examples/cute/softmax.py",
+    "math": "cute.math, or Python's own after import math",
     "printf": 'cute.printf("{}", x)',
 }
 

@@ -30,6 +30,11 @@ class KeptArgument(AdaptedArgument):
 
     accepting_unpacker = unpacker
 
+    def digest(self) -> str | None:
+        """Return text that identifies this type in every process: that of the form's type."""
+        inner = self.inner.digest()
+        return None if inner is None else f"kept {inner}"
+
 
 def kept_argument(value: Any, type_of: Callable[[Any], ArgumentType]) -> KeptArgument:
     """Return the argument type of `value`, whose form has the type `type_of(form)`."""

@@ -40,6 +40,7 @@ from basedsl_cute.hardware.launch_limits import (
     three_extents,
 )
 from basedsl_cute.hardware.targets import MAX_BLOCKS_PER_SM, MAX_THREADS_PER_BLOCK
+from basedsl_cute.host.debug_points import debug_points
 from basedsl_cute.host.event import event_value
 from basedsl_cute.host.stream import stream_value
 
@@ -220,11 +221,19 @@ def check_launched(trace: Any) -> None:
             )
 
 
+# CUDA's and Triton's words for arguments of a launch.
+_OTHER_WORDS = {
+    "shared": "smem", "shared_mem": "smem", "sharedmem": "smem", "shared_memory": "smem",
+    "smem_bytes": "smem", "griddim": "grid", "blockdim": "block", "gridDim": "grid",
+    "blockDim": "block",
+}  # fmt: skip
+
+
 def _check_named(unknown: dict[str, Any], grid: Any, block: Any) -> None:
     parameters = inspect.signature(KernelCall.launch).parameters
     known = [name for name in parameters if name not in ("self", "positional", "unknown")]
     for name in unknown:
-        near = closest_name(name, known)
+        near = _OTHER_WORDS.get(name) or closest_name(name, known)
         raise DSLCallError(
             f"launch() has no argument '{name}'",
             hint=f"did you mean {near}=?" if near else "it needs grid= and block=",
@@ -344,7 +353,9 @@ def _trace_kernel(
 
     pairs = zip(call.values, kernel.signature.parameters, strict=True)
     values = [v if p.is_constexpr else _declared(v, p) for v, p in pairs]
-    name, operands = trace_kernel(trace, kernel, values, opened, span=span)
+    on_simulator = not trace.language.target(trace.options).is_gpu
+    with debug_points(kernel.fn, on_simulator):
+        name, operands = trace_kernel(trace, kernel, values, opened, span=span)
     cute_trace(trace).kernel_operands += zip(parameters, operands, strict=True)
     return name, operands
 

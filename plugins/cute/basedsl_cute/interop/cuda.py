@@ -54,7 +54,9 @@ def stream_sync(stream: Any) -> None:
 
 
 def load_cubin_module_data(cubin: bytes) -> driver.Library:
-    """Load machine code, which stays loaded as long as the result. Raises DSLCudaRuntimeError."""
+    """Load `cubin`, the bytes of machine code, which stays loaded as long as the result. Raises
+    DSLCudaRuntimeError.
+    """
     return driver.Library(cubin)
 
 

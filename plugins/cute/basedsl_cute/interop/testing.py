@@ -281,7 +281,7 @@ def _fastest(
         config = dict(zip(params, values, strict=True))
         try:
             took = time(config)
-        except Exception as error:
+        except Exception as error:  # a configuration may fail in any way
             failure = failure or error
             say(f"{config}: passed over: {str(error).splitlines()[0]}")
             continue

@@ -178,8 +178,9 @@ def make_tiled_tma_atom_A(
 ) -> TmaInfo:
     """Make a TMA atom for tiles (M, K) of operand A, multicast to the cluster's blocks along N.
 
-    (M, N, K) is `mma_tiler_mnk`; `cluster_shape_vmnk` the cluster's shape or layout (V, M, N, K).
-    For the other parameters see `make_tiled_tma_atom`.
+    (M, N, K) is `mma_tiler_mnk`, `tiled_mma` the tiled MMA that reads the tiles, and
+    `cluster_shape_vmnk` the cluster's shape or layout (V, M, N, K). `op`, `gmem_tensor`,
+    `smem_layout` and `internal_type` are those of `make_tiled_tma_atom`.
     """
     m, _, k = mma_tiler_mnk
     blocks = _along(op, cluster_shape_vmnk, 2)
@@ -200,8 +201,9 @@ def make_tiled_tma_atom_B(
 ) -> TmaInfo:
     """Make a TMA atom for tiles (N, K) of operand B, multicast to the cluster's blocks along M.
 
-    (M, N, K) is `mma_tiler_mnk`; `cluster_shape_vmnk` the cluster's shape or layout (V, M, N, K).
-    For the other parameters see `make_tiled_tma_atom`.
+    (M, N, K) is `mma_tiler_mnk`, `tiled_mma` the tiled MMA that reads the tiles, and
+    `cluster_shape_vmnk` the cluster's shape or layout (V, M, N, K). `op`, `gmem_tensor`,
+    `smem_layout` and `internal_type` are those of `make_tiled_tma_atom`.
     """
     _, n, k = mma_tiler_mnk
     blocks = _along(op, cluster_shape_vmnk, 1)
@@ -324,7 +326,9 @@ def prefetch_descriptor(atom: TmaAtom) -> None:
 
 @takes_location
 def copy_tensormap(atom: TmaAtom, tensormap_ptr: Pointer) -> None:
-    """Copy the atom's tensor map, 128 bytes, to shared or global memory; a whole warp calls it."""
+    """Copy the tensor map of `atom`, 128 bytes, to `tensormap_ptr` in shared or global memory; a
+    whole warp calls it.
+    """
     copy_tensor_map(_atom(atom).tensor_map, tensormap_ptr)
 
 

@@ -126,7 +126,10 @@ def pipeline_init_arrive(cluster_shape_mn: Any = None, is_relaxed: bool = True) 
 
 @takes_location
 def pipeline_init_wait(cluster_shape_mn: Any = None) -> None:
-    """Wait until the barriers of all pipelines are initialised: see `pipeline_init_arrive`."""
+    """Wait until the barriers of all pipelines are initialised: see `pipeline_init_arrive`.
+
+    `cluster_shape_mn` is the shape, or the layout, of the cluster's blocks; None for one block.
+    """
     if _is_cluster(cluster_shape_mn):
         arch.cluster_wait()
     else:

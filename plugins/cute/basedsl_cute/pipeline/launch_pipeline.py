@@ -70,7 +70,8 @@ class PipelineClcFetchAsync(PipelineAsync):
     @takes_location
     def producer_acquire(self, state: PipelineState, try_token: Any = None) -> None:
         """Wait until the stage of `state` is empty, and have the full barrier of each block of the
-        cluster expect a response; called by the whole warp.
+        cluster expect a response; called by the whole warp. `try_token` spares the wait where it is
+        True.
         """
         with trace("producer_acquire"):
             wait_unless(try_token, self.empty + state.index, state.phase, self.num_stages)
@@ -85,12 +86,12 @@ class PipelineClcFetchAsync(PipelineAsync):
 
     @takes_location
     def producer_commit(self, state: PipelineState) -> None:
-        """Do nothing: the response completes the phase."""
+        """Do nothing: the response completes the phase of the stage of `state`."""
 
     @takes_location
     def consumer_release(self, state: PipelineState) -> None:
         """Arrive at the empty barrier of the cluster's first block: this thread has read the
-        response.
+        response in the stage of `state`.
         """
         barrier = self.empty + state.index
         with self._facts.consumer.arriving():

@@ -66,13 +66,14 @@ class MbarrierArray:
 
     @takes_location
     def get_barrier(self, index: int | Integer) -> Any:
-        """Return a pointer to the barrier of a stage."""
+        """Return a pointer to the barrier of stage `index`, from 0 on."""
         return self.mbarrier_base + index
 
     @takes_location
     def arrive(self, index: int | Integer, dst: Any = None) -> None:
-        """Arrive at the barrier of a stage; for TMA loads one lane does, and expects `tx_count`
-        bytes. `dst` is the block of the cluster whose barrier it is, by default this one.
+        """Arrive at the barrier of stage `index`; for TMA loads one lane does, and expects
+        `tx_count` bytes. `dst` is the block of the cluster whose barrier it is, by default this
+        one. Raises DSLTypeError for work that arrives by an instruction of its own.
         """
         if self.op_type is PipelineOp.TmaLoad:
             with arch.elect_one():
@@ -86,18 +87,22 @@ class MbarrierArray:
 
     @takes_location
     def arrive_and_expect_tx(self, index: int | Integer, tx_count: int | Integer) -> None:
-        """Have the barrier of a stage expect `tx_count` bytes, and arrive, by one lane."""
+        """Have the barrier of stage `index` expect `tx_count` bytes, and arrive, by one lane."""
         with arch.elect_one():
             arch.mbarrier_arrive_and_expect_tx(self.get_barrier(index), tx_count)
 
     @takes_location
     def wait(self, index: int | Integer, phase: int | Integer) -> None:
-        """Wait until the phase of parity `phase` of a stage's barrier is complete."""
+        """Wait until the phase of parity `phase`, 0 or 1, of the barrier of stage `index` is
+        complete.
+        """
         arch.mbarrier_wait(self.get_barrier(index), phase)
 
     @takes_location
     def try_wait(self, index: int | Integer, phase: int | Integer) -> Boolean:
-        """Return True if that phase is complete; may wait a moment for it."""
+        """Return True if the phase of parity `phase` of the barrier of stage `index` is complete;
+        may wait a moment for it.
+        """
         return arch.mbarrier_try_wait(self.get_barrier(index), phase)
 
 

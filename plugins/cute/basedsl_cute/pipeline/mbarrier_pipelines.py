@@ -209,7 +209,7 @@ class PipelineAsync:
 
     @takes_location
     def producer_tail(self, state: PipelineState) -> None:
-        """Wait until the consumers have released every stage.
+        """Wait until the consumers have released every stage, from that of `state` on.
 
         A producer calls it last, so that its block does not end while others arrive at its
         barriers.
@@ -331,7 +331,7 @@ class PipelineTmaAsync(PipelineAsync):
     @takes_location
     def producer_acquire(self, state: PipelineState, try_token: Any = None) -> None:
         """Wait until the stage of `state` is empty, and have its full barrier expect `tx_count`
-        bytes.
+        bytes. `try_token` spares the wait where it is True.
         """
         super().producer_acquire(state, try_token)
         with arch.elect_one():
@@ -339,7 +339,7 @@ class PipelineTmaAsync(PipelineAsync):
 
     @takes_location
     def producer_commit(self, state: PipelineState) -> None:
-        """Do nothing: the bytes of the copies complete the phase."""
+        """Do nothing: the bytes of the copies complete the phase of the stage of `state`."""
 
     @takes_location
     def consumer_release(self, state: PipelineState) -> None:

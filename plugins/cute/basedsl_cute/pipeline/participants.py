@@ -118,8 +118,9 @@ class PipelineProducer(_Participant):
     def acquire_and_advance(
         self, try_acquire_token: bool | Boolean | None = None
     ) -> ProducerHandle:
-        """Wait until the current stage is empty, return its handle, and advance to the next
-        stage.
+        """Wait until the current stage is empty, return its handle, and advance to the next stage.
+
+        `try_acquire_token`, from `try_acquire`, spares the wait where it is True.
         """
         handle = self.acquire(try_acquire_token)
         self.advance()
@@ -162,8 +163,9 @@ class PipelineConsumer(_Participant):
 
     @takes_location
     def wait_and_advance(self, try_wait_token: bool | Boolean | None = None) -> ConsumerHandle:
-        """Wait until the current stage is full, return its handle, and advance to the next
-        stage.
+        """Wait until the current stage is full, return its handle, and advance to the next stage.
+
+        `try_wait_token`, from `try_wait`, spares the wait where it is True.
         """
         handle = self.wait(try_wait_token)
         self.advance()

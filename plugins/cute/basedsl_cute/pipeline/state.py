@@ -76,8 +76,9 @@ def check_stages(stages: Any) -> None:
 def make_pipeline_state(user_type: PipelineUserType, stages: int) -> PipelineState:
     """Return the first state of a producer or a consumer in a ring of `stages` stages.
 
-    A producer begins in phase 1, so that fresh empty barriers do not block it. Raises DSLTypeError
-    for another user type or number of stages.
+    `user_type` is `PipelineUserType.Producer` or `PipelineUserType.Consumer`. A producer
+    begins in phase 1, so that fresh empty barriers do not block it. Raises DSLTypeError for another
+    user type or number of stages.
 
     >>> state = cute.pipeline.make_pipeline_state(cute.pipeline.PipelineUserType.Producer, 2)
     >>> for _ in range(3):

@@ -10,7 +10,7 @@ A thread orders its tcgen05 instructions around the mbarriers of other threads b
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from basedsl import DSLTypeError, Int16
 from basedsl_cute import algebra, arch, nvgpu
@@ -157,7 +157,7 @@ class PipelineTmaUmma(PipelineOfMma):
     @takes_location
     def producer_acquire(self, state: PipelineState, try_token: Any = None) -> None:
         """Wait until the stage of `state` is empty; the leader's full barrier expects `tx_count`
-        bytes.
+        bytes. `try_token` spares the wait where it is True.
         """
         with trace("producer_acquire"):
             wait_unless(try_token, self.empty + state.index, state.phase, self.num_stages)
@@ -175,7 +175,7 @@ class PipelineTmaUmma(PipelineOfMma):
 
     @takes_location
     def producer_commit(self, state: PipelineState) -> None:
-        """Do nothing: the bytes of the copies complete the phase."""
+        """Do nothing: the bytes of the copies complete the phase of the stage of `state`."""
 
     @takes_location
     def consumer_release(self, state: PipelineState) -> None:
@@ -185,7 +185,37 @@ class PipelineTmaUmma(PipelineOfMma):
         self._commit(self.empty + state.index)
 
 
-class PipelineUmmaAsync(PipelineOfMma):
+class PipelineOfMmaAndThreads(PipelineOfMma):
+    """The base of pipelines with tcgen05.mma at one end and threads at the other."""
+
+    @classmethod
+    @takes_location_untyped
+    def create(  # type: ignore[override]
+        cls,
+        *,
+        barrier_storage: Any,
+        num_stages: int,
+        producer_group: CooperativeGroup,
+        consumer_group: CooperativeGroup,
+        cta_layout_vmnk: Any = None,
+        defer_sync: bool = False,
+    ) -> Self:
+        """Make a pipeline and initialise its barriers; every thread of the cluster calls it.
+
+        - `barrier_storage`, `num_stages`, `defer_sync`: as for `PipelineAsync.create`.
+        - `producer_group`, `consumer_group`: the size of the MMA's is the number of warps that
+          multiply; that of the threads' the arrivals that fill or release a stage, of both blocks
+          of a pair.
+        - `cta_layout_vmnk`: the layout of the cluster's blocks; None for one block.
+
+        Raises DSLTypeError for another layout or number of stages.
+        """
+        groups = producer_group, consumer_group
+        made: Self = cls._make(barrier_storage, num_stages, groups, cta_layout_vmnk, defer_sync)
+        return made
+
+
+class PipelineUmmaAsync(PipelineOfMmaAndThreads):
     """A ring of accumulators that tcgen05.mma writes and threads read, as those of an epilogue.
 
     In a pair both blocks' threads read their own tensor memory: a commit tells both, and all of
@@ -194,47 +224,22 @@ class PipelineUmmaAsync(PipelineOfMma):
 
     _filled_by = PipelineOp.TCGen05Mma
 
-    @classmethod
-    @takes_location_untyped
-    def create(  # type: ignore[override]
-        cls,
-        *,
-        barrier_storage: Any,
-        num_stages: int,
-        producer_group: CooperativeGroup,
-        consumer_group: CooperativeGroup,
-        cta_layout_vmnk: Any = None,
-        defer_sync: bool = False,
-    ) -> PipelineUmmaAsync:
-        """Make a pipeline and initialise its barriers; every thread of the cluster calls it.
-
-        - `barrier_storage`, `num_stages`, `defer_sync`: as for `PipelineAsync.create`.
-        - `producer_group`: of size 1, the warp that multiplies.
-        - `consumer_group`: the arrivals that release a stage, of both blocks of a pair.
-        - `cta_layout_vmnk`: the layout of the cluster's blocks; None for one block.
-
-        Raises DSLTypeError for another layout or number of stages.
-        """
-        groups = producer_group, consumer_group
-        made: PipelineUmmaAsync = cls._make(
-            barrier_storage, num_stages, groups, cta_layout_vmnk, defer_sync
-        )
-        return made
-
     @takes_location
     def producer_commit(self, state: PipelineState) -> None:
-        """Have the full barriers of the block, or of the pair, arrive when the MMAs so far are
-        complete.
+        """Have the full barriers of the block, or of the pair, of the stage of `state` arrive when
+        the MMAs so far are complete.
         """
         self._commit(self.full + state.index)
 
     @takes_location
     def consumer_release(self, state: PipelineState) -> None:
-        """Arrive at the leader's empty barrier: this consumer has read its accumulators."""
+        """Arrive at the leader's empty barrier: this consumer has read its accumulators in the
+        stage of `state`.
+        """
         self._arrive(self.empty + state.index, self._facts.consumer)
 
 
-class PipelineAsyncUmma(PipelineOfMma):
+class PipelineAsyncUmma(PipelineOfMmaAndThreads):
     """A ring of stages that threads fill and tcgen05.mma reads, in shared or tensor memory.
 
     Stores to shared memory come before a `fence_view_async_shared`, those to tensor memory before a
@@ -242,36 +247,11 @@ class PipelineAsyncUmma(PipelineOfMma):
     blocks arrive at the leader's full barrier.
     """
 
-    @classmethod
-    @takes_location_untyped
-    def create(  # type: ignore[override]
-        cls,
-        *,
-        barrier_storage: Any,
-        num_stages: int,
-        producer_group: CooperativeGroup,
-        consumer_group: CooperativeGroup,
-        cta_layout_vmnk: Any = None,
-        defer_sync: bool = False,
-    ) -> PipelineAsyncUmma:
-        """Make a pipeline and initialise its barriers; every thread of the cluster calls it.
-
-        - `barrier_storage`, `num_stages`, `defer_sync`: as for `PipelineAsync.create`.
-        - `producer_group`: the arrivals that fill a stage, of both blocks of a pair.
-        - `consumer_group`: its size is the number of MMA warps that release a stage.
-        - `cta_layout_vmnk`: the layout of the cluster's blocks; None for one block.
-
-        Raises DSLTypeError for another layout or number of stages.
-        """
-        groups = producer_group, consumer_group
-        made: PipelineAsyncUmma = cls._make(
-            barrier_storage, num_stages, groups, cta_layout_vmnk, defer_sync
-        )
-        return made
-
     @takes_location
     def producer_commit(self, state: PipelineState) -> None:
-        """Arrive at the leader's full barrier: this producer has written its part."""
+        """Arrive at the leader's full barrier: this producer has written its part of the stage of
+        `state`.
+        """
         self._arrive(self.full + state.index, self._facts.producer)
 
     @takes_location
@@ -303,7 +283,9 @@ class PipelineTmaMultiConsumersAsync(PipelineTmaUmma):
 
         - `consumer_group_umma`, `consumer_group_async`: the MMA warps, and the arrivals of threads,
           that together release a stage.
-        - the others: as for `PipelineTmaUmma.create`.
+        - `barrier_storage`, `num_stages`, `producer_group`, `tx_count`, `defer_sync`: as for
+          `PipelineTmaUmma.create`.
+        - `cta_layout_vmnk`: the layout of the cluster's blocks, of which there is one; or None.
 
         Raises DSLTypeError for a cluster of several blocks.
         """
@@ -322,8 +304,9 @@ class PipelineTmaMultiConsumersAsync(PipelineTmaUmma):
     def consumer_release(
         self, state: PipelineState, op_type: PipelineOp = PipelineOp.TCGen05Mma
     ) -> None:
-        """Release the stage of `state` for the MMAs so far (`PipelineOp.TCGen05Mma`), or for this
-        thread (`PipelineOp.AsyncThread`). Raises DSLTypeError for another kind of work.
+        """Release the stage of `state` for the MMAs so far, if `op_type` is
+        `PipelineOp.TCGen05Mma`, or for this thread (`PipelineOp.AsyncThread`). Raises DSLTypeError
+        for another kind of work.
         """
         if op_type is PipelineOp.TCGen05Mma:
             super().consumer_release(state)

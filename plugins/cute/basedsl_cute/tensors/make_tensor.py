@@ -71,7 +71,9 @@ def make_tensor(iterator: Any, layout: Any) -> Tensor:
     if _is_coordinate(iterator):
         return Tensor(_known(iterator), layout)
     raise DSLTypeError(
-        f"make_tensor takes a pointer or a coordinate, got {type(iterator).__name__}"
+        f"make_tensor takes a pointer or a coordinate, got {type(iterator).__name__}",
+        hint="x.iterator is a tensor's pointer; an array becomes a tensor as an argument of a "
+        "@jit function, or by cute.runtime.from_dlpack(array)",
     )
 
 

@@ -102,13 +102,13 @@ fmod = _binary("arith.remf", "The remainder of x / y with the sign of x, as C's 
 
 @takes_location
 def absf(x: Any, fastmath: bool = False) -> Any:
-    """The absolute value of x."""
+    """The absolute value of x, a number or a vector; `fastmath` has no effect on it."""
     return elementwise(abs, _dynamic(x))
 
 
 @takes_location
 def pow(x: Any, y: Any, fastmath: bool = False) -> Any:
-    """The power x**y."""
+    """The power x**y of numbers or vectors; `fastmath` has no effect on it."""
     return elementwise(operator.pow, _dynamic(x), y)
 
 

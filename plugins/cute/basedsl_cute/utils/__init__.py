@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from basedsl_cute.utils import (
         blackwell_helpers,
         blockscaled_layout,
+        distributed,
         epilogue,
         gemm,
         hardware_info,
@@ -50,6 +51,7 @@ else:  # a type checker reports names that do not exist
         later={
             "blackwell_helpers": "compute_epilogue_tile_shape",
             "blockscaled_layout": "",
+            "distributed": "",
             "epilogue": "",
             "gemm": "",
             "group_scheduler": """GroupedGemmTileSchedulerHelper

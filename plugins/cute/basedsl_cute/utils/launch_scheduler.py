@@ -56,7 +56,7 @@ class ClcDynamicPersistentTileScheduler:
         grid_dim: Any,
         clc_response_ptr: Pointer,
     ) -> ClcDynamicPersistentTileScheduler:
-        """Make the scheduler of a block, in a grid of `get_grid_shape`.
+        """Make the scheduler of a block for the tiles of `params`, in a grid of `get_grid_shape`.
 
         `block_idx` and `grid_dim` are those of `cute.arch`; `clc_response_ptr` points to 16 bytes
         of shared memory, aligned to 16.
@@ -66,7 +66,7 @@ class ClcDynamicPersistentTileScheduler:
     @staticmethod
     @takes_location_untyped
     def get_grid_shape(params: PersistentTileSchedulerParams) -> tuple[Any, Any, Any]:
-        """Return the grid: a block for each tile, in whole clusters."""
+        """Return the grid: a block for each tile of `params`, in whole clusters."""
         m, n, depth = params.cluster_shape_mnl
         return (params.clusters_m * m, params.clusters_n * n, params.batches * depth)
 

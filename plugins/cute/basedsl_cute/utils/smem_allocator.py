@@ -85,8 +85,8 @@ class SmemAllocator:
     def allocate_array(
         self, element_type: type[Numeric], num_elems: int = 1, byte_alignment: int = 1
     ) -> Pointer:
-        """Allocate `num_elems` consecutive elements, a static number, and return a pointer
-        to them.
+        """Allocate `num_elems` consecutive elements of `element_type`, a static number, and return
+        a pointer to them.
 
         They are aligned to 16 bytes at least, or to `byte_alignment`, a power of two. Raises
         DSLTypeError for other arguments.
@@ -107,7 +107,8 @@ class SmemAllocator:
         byte_alignment: int | None = None,
         swizzle: Any = None,
     ) -> Tensor:
-        """Allocate a tensor of `layout` (or a shape, compact and column-major).
+        """Allocate a tensor of `element_type` and of `layout` (or a shape, compact and
+        column-major), and return it.
 
         It is aligned to 16 bytes at least, or to `byte_alignment`. A `swizzle` acts on bits of the
         byte address; that of a composed layout acts on elements; both go to the pointer. Raises

@@ -169,7 +169,7 @@ class StaticPersistentTileScheduler:
     def create(
         cls, params: PersistentTileSchedulerParams, block_idx: Any, grid_dim: Any
     ) -> StaticPersistentTileScheduler:
-        """Make the scheduler of a block, in a grid of `get_grid_shape`.
+        """Make the scheduler of a block for the tiles of `params`, in a grid of `get_grid_shape`.
 
         `block_idx` and `grid_dim` are those of `cute.arch`.
         """
@@ -180,8 +180,8 @@ class StaticPersistentTileScheduler:
     def get_grid_shape(
         params: PersistentTileSchedulerParams, max_active_clusters: Any
     ) -> tuple[Any, Any, Any]:
-        """Return the grid (cluster M, cluster N, clusters) of at most `max_active_clusters`
-        clusters.
+        """Return the grid (cluster M, cluster N, clusters) for the tiles of `params`, of at most
+        `max_active_clusters` clusters.
 
         Raises DSLTypeError for a number below 1.
         """
@@ -222,10 +222,11 @@ class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
         grid_dim: Any,
         inner_mode: int = 1,
     ) -> StaticPersistentRuntimeTileScheduler:
-        """Make the scheduler of a block in a grid of (cluster M, cluster N, any number of
-        clusters).
+        """Make the scheduler of a block for the tiles of `params`, in a grid of (cluster M,
+        cluster N, any number of clusters).
 
-        `inner_mode` is 0 for M or 1 for N (DSLTypeError otherwise).
+        `block_idx` and `grid_dim` are those of `cute.arch`. `inner_mode` is 0 for M or 1 for N
+        (DSLTypeError otherwise).
         """
         if inner_mode not in (0, 1):
             raise DSLTypeError(f"inner_mode is 0 for M or 1 for N, not {inner_mode!r}")

@@ -87,8 +87,8 @@ class TmemAllocator:
 
     @takes_location
     def allocate(self, num_columns: int | Integer) -> None:
-        """Allocate columns, a power of two from 32 to 512, by the allocator's warp; the calls of
-        other warps do nothing.
+        """Allocate `num_columns` columns, a power of two from 32 to 512, by the allocator's warp;
+        the calls of other warps do nothing.
         """
         self._columns.numbers.add(num_columns)
         with predicated(self._is_allocator()):
@@ -118,7 +118,7 @@ class TmemAllocator:
 
     @takes_location
     def free(self, tmem_ptr: Pointer, num_columns: int | Integer | None = None) -> None:
-        """Free what `allocate` gave, by the allocator's warp.
+        """Free what `allocate` gave, by the allocator's warp. `tmem_ptr` is its address.
 
         All threads that read or write it have waited for each other before. The blocks of a pair
         wait for each other here. `num_columns` is needed if there were several allocations
@@ -162,8 +162,9 @@ def get_num_tmem_alloc_cols(
 ) -> int:
     """Return the columns to allocate for tensors that lie behind each other in tensor memory.
 
-    It is the sum of what each reaches, with `rounding` the next power of two from 32. Raises
-    DSLTypeError if that is more than `arch` has.
+    `tmem_tensors` is one tensor or a sequence of them. The result is the sum of what each reaches,
+    with `rounding` the next power of two from 32. Raises DSLTypeError if that is more than `arch`
+    has.
     """
     tensors = [tmem_tensors] if isinstance(tmem_tensors, Tensor) else list(tmem_tensors)
     columns = sum(tcgen05.find_tmem_tensor_col_offset(tensor) for tensor in tensors)

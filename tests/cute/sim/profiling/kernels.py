@@ -45,6 +45,23 @@ def turn(x: cute.Tensor, y: cute.Tensor, pitch: cute.Constexpr):
 
 
 @cute.kernel
+def vectors_kernel(y: cute.Tensor, width: cute.Constexpr, lanes: cute.Constexpr):
+    thread = cute.arch.thread_idx()[0]
+    layout = cute.make_layout((32, width), stride=(width, 1))
+    tile = cute.utils.SmemAllocator().allocate_tensor(cute.Float32, layout, byte_alignment=128)
+    for i in cute.range_constexpr(width):
+        tile[thread, i] = cute.Float32(thread)
+    cute.arch.sync_threads()
+    held = tile[thread // lanes, None].load()  # one vector for so many neighbouring lanes
+    y[thread, None].store(held)
+
+
+@cute.jit
+def vectors(y: cute.Tensor, width: cute.Constexpr, lanes: cute.Constexpr):
+    vectors_kernel(y, width, lanes).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+@cute.kernel
 def matrices_kernel(y: cute.Tensor, swizzled: cute.Constexpr):
     thread = cute.arch.thread_idx()[0]
     rows = cute.make_layout((32, 64), stride=(64, 1))  # 128 bytes a row

@@ -52,7 +52,8 @@ def test_masked_lanes_touch_nothing():
         (4 * 36 * LANES, 4, 4, 1),
         (8 * LANES, 8, 2, 2),  # half warps
         (16 * LANES, 16, 4, 4),  # quarter warps
-        (16 * (LANES // 8), 16, 4, 4),  # each quarter reads one address
+        (0 * LANES, 16, 2, 2),  # one address for all, of each half warp
+        (16 * (LANES // 8), 16, 2, 2),  # each quarter reads one address
         (128 * LANES, 16, 32, 4),  # rows of 128 bytes: eight lanes of a quarter in four banks
         (144 * LANES, 16, 4, 4),  # padded by 16 bytes
         (128 * (LANES % 8) + 16 * ((LANES % 8) ^ (LANES // 8)), 16, 4, 4),  # swizzled by 8 rows

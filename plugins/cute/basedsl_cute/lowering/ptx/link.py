@@ -117,9 +117,10 @@ def link(
 
 
 def _files_of(library: Path, folder: Path) -> list[str]:
-    """The files to give nvlink for a library. Of archives it takes members that are host objects
-    with code for GPUs inside, as nvcc makes them, and passes over plain machine code: that is
-    unpacked.
+    """Return the files to give nvlink for a library.
+
+    Of archives it takes members that are host objects with code for GPUs inside, as nvcc makes
+    them, and passes over plain machine code: that is unpacked.
     """
     if library.suffix != ".a":
         return [str(library)]

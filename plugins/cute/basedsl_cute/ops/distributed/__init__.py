@@ -6,7 +6,7 @@
 
 from basedsl_cute.ops.distributed.process_group import forget, workspace
 from basedsl_cute.ops.distributed.torch_operations import all_gather, all_reduce, reduce_scatter
-from basedsl_cute.ops.distributed.workspace import Workspace, simulated_workspaces
+from basedsl_cute.ops.distributed.workspaces import Workspace, simulated_workspaces
 
 __all__ = [
     "Workspace",

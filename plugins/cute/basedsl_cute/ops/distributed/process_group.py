@@ -11,9 +11,9 @@ from basedsl import DSLRuntimeError
 from basedsl_cute.distributed import empty
 from basedsl_cute.interop.cuda import as_custream
 from basedsl_cute.ops.distributed.lamport import EMPTY
-from basedsl_cute.ops.distributed.workspace import Workspace, sizes
+from basedsl_cute.ops.distributed.workspaces import Workspace, sizes
 
-BLOCKS, THREADS = 64, 512
+BLOCKS, THREADS = 128, 512
 TIMEOUT = 30.0
 
 _found: dict[Any, Workspace | None] = {}  # by the name of a group and the number of a device

@@ -17,6 +17,9 @@ def operations() -> dict[str, Any]:
     torch: Any = importlib.import_module("torch")
     dist = torch.distributed
     define = torch.library.custom_op
+    # The second names are those of PyTorch before 2.13.
+    gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+    scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
 
     @define("basedsl::all_reduce", mutates_args=(), schema="(Tensor x, str group) -> Tensor")
     def all_reduce(x: Any, group: str) -> Any:
@@ -39,7 +42,7 @@ def operations() -> dict[str, Any]:
         count = dist.get_world_size(ranks)
         result = given.new_empty((given.shape[0] * count, *given.shape[1:]))
         if space is None:
-            dist.all_gather_into_tensor(result, given, group=ranks)
+            gather(result, given, group=ranks)
         else:
             space.all_gather(given, result)
         return result
@@ -52,7 +55,7 @@ def operations() -> dict[str, Any]:
         count = dist.get_world_size(ranks)
         result = given.new_empty((given.shape[0] // count, *given.shape[1:]))
         if space is None:
-            dist.reduce_scatter_tensor(result, given, group=ranks)
+            scatter(result, given, group=ranks)
         else:
             space.reduce_scatter(given, result)
         return result

@@ -165,6 +165,8 @@ def attention(
     result, views = _results(lib, q, out, extents, layout, packed, return_lse, config)
     if out is not None:
         check_apart("out", out, {"q": q, "k": k, "v": v})
+    blocks = _multiprocessors(operands["q"])
+    widths = (extents.head, extents.head_v)
     if extents.batches * longest * extents.heads:
         _run(
             lib,
@@ -172,20 +174,40 @@ def attention(
             views,
             lengths,
             extras,
-            (factor, extents.batches, longest, extents.head, extents.head_v, variant, config),
+            (factor, extents.batches, longest, blocks, *widths, variant, config),
             q,
         )
     return result
 
 
-# Heads' extent -> tiles of the Hopper kernel with a bound on the right, and without: those that fit
-# into shared memory and registers without a spill.
-HOPPER_TILES = {
-    64: ((192, 128), (192, 128)),
-    96: ((128, 128), (128, 176)),
-    128: ((128, 128), (128, 176)),
-    192: ((128, 96), (128, 112)),
-    256: ((128, 80), (128, 80)),
+# Heads' extent -> configurations of the Hopper kernel with a bound on the right, without, and with
+# scores or masks of other kinds: those that fit into shared memory, and registers without a spill.
+HOPPER_CONFIGS = {
+    64: (
+        hopper.Config((192, 128), persistent=False),
+        hopper.Config((192, 112), query_stages=2),
+        hopper.Config((128, 128), persistent=False),
+    ),
+    96: (
+        hopper.Config((128, 128), query_stages=2),
+        hopper.Config((128, 160), query_stages=2),
+        hopper.Config((128, 96), persistent=False),
+    ),
+    128: (
+        hopper.Config((128, 128), query_stages=2),
+        hopper.Config((128, 160), query_stages=2),
+        hopper.Config((128, 96), persistent=False),
+    ),
+    192: (
+        hopper.Config((128, 96)),
+        hopper.Config((128, 112), persistent=False),
+        hopper.Config((128, 64), persistent=False),
+    ),
+    256: (
+        hopper.Config((128, 80), persistent=False),
+        hopper.Config((128, 80), persistent=False),
+        hopper.Config((64, 80), persistent=False),
+    ),
 }
 
 
@@ -194,12 +216,12 @@ def _chosen(
 ) -> ampere.Config | hopper.Config:
     """The configuration: heads packed where there are few queries, keys split for few blocks."""
     target = current_target()
-    if target.is_gpu and WGMMA.is_met_by(target) and is_dense and longest > 64:
+    if target.is_gpu and WGMMA.is_met_by(target) and is_dense and longest > 64 and extents.keys > 0:
         width = max(extents.head, extents.head_v)
-        bounded, free = next(t for w, t in HOPPER_TILES.items() if width <= w)
-        is_scored = variant.is_scored or variant.mask is not None
-        tile = bounded if is_scored or variant.right is not None else free
-        return hopper.Config(tile)
+        bounded, free, scored = next(found for w, found in HOPPER_CONFIGS.items() if width <= w)
+        if variant.is_scored or variant.mask is not None:
+            return scored
+        return free if variant.right is None else bounded
     packed = extents.group if longest * extents.group <= 64 else 1
     tile = (64, 64 if max(extents.head, extents.head_v) <= 128 else 32)
     if longest * packed <= 16:
@@ -207,12 +229,16 @@ def _chosen(
     else:
         warps = 4
     config = ampere.Config(tile, warps, packed)
-    device = q.record.device[1] if q.record.is_on_gpu else None
-    processors = HardwareInfo(device).get_device_multiprocessor_count()
+    processors = _multiprocessors(q)
     blocks = -(-longest * packed // tile[0]) * (extents.heads // packed) * extents.batches
     steps = -(-extents.keys // tile[1])
     splits = min(_MOST_SPLITS, processors // max(blocks, 1), steps // 4)
     return config if splits < 2 else replace(config, splits=splits)
+
+
+def _multiprocessors(q: Operand) -> int:
+    device = q.record.device[1] if q.record.is_on_gpu else None
+    return HardwareInfo(device).get_device_multiprocessor_count()
 
 
 def _results(
@@ -284,6 +310,7 @@ def _launch(
     scale: cute.Float32,
     batches: cute.Int32,
     longest: cute.Int32,
+    blocks: cute.Int32,
     head: cute.Constexpr,
     head_v: cute.Constexpr,
     variant: cute.Constexpr,
@@ -294,7 +321,7 @@ def _launch(
     q, k = rows_of_heads(q, head), rows_of_heads(k, head)
     v, target = rows_of_heads(v, head_v), rows_of_heads(out, head_v, 2)
     if cute.const_expr(isinstance(config, hopper.Config)):
-        hopper.forward(q, k, v, target, lse, extras, scale, variant, config, on)
+        hopper.forward(q, k, v, target, lse, extras, scale, blocks, variant, config, on)
     elif cute.const_expr(config.splits > 1):
         parts = rows_of_heads(parts, head_v, 2)
         ampere.forward(

@@ -60,6 +60,10 @@ class OnlineSoftmax:
         self.factor = factor
         self.largest = cute.make_rmem_tensor((rows,), cute.Float32)
         self.total = cute.make_rmem_tensor((rows,), cute.Float32)
+        self.begin()
+
+    def begin(self):
+        """Begin other rows."""
         self.largest.fill(-cute.Float32.inf)
         self.total.fill(0.0)
 

@@ -1,11 +1,11 @@
 """Attention on Hopper: warp-specialised, by TMA and wgmma, softmax under the products.
 
-A block computes a tile of queries of one head. A producer warp loads the queries, and tiles of keys
-and values into two rings of stages. Each consumer warpgroup has 64 rows. It starts S = Q K^T of the
-next tile of keys and O += P V of this one together, and makes the scores of the next into weights
-while the tensor cores go on with the values (FlashAttention-3, Shah and others, arXiv 2407.08608,
-section 3.2). Weights stay in registers, as operand A of the second product. Tiles of queries are
-dealt from the last to the first, since with a causal mask the last have most keys.
+A block computes tiles of queries, each of one head. A producer warp loads the queries, and tiles of
+keys and values into two rings of stages. A consumer warpgroup has 64 rows. It starts S = Q K^T of
+the next tile of keys and O += P V of this one together, and makes the scores of the next into
+weights while the tensor cores go on with the values (FlashAttention-3, Shah and others, arXiv
+2407.08608, section 3.2). Weights stay in registers, as operand A of the second product. The first
+scores of a block's next tile of queries are computed while the result of this one is written.
 """
 
 from __future__ import annotations
@@ -33,13 +33,17 @@ class Config:
     """The static configuration of the kernel.
 
     `tile` is (queries, keys): 64 queries for each consumer warpgroup. `stages` is the number of
-    tiles of keys, and of values, in shared memory. With `turns` the warpgroups start their products
-    one after the other, so that one makes weights while the other multiplies.
+    tiles of keys, and of values, in shared memory, `query_stages` that of tiles of queries. With
+    `turns` the warpgroups start their products one after the other, so that one makes weights while
+    the other multiplies. A block that is `persistent` has many tiles of queries, and begins one
+    while it writes another.
     """
 
     tile: tuple[int, int] = (128, 128)
     stages: int = 2
+    query_stages: int = 1
     turns: bool = False
+    persistent: bool = True
 
     @property
     def groups(self) -> int:
@@ -58,7 +62,7 @@ class Config:
     def smem_bytes(self, head: int, head_v: int) -> int:
         """Shared memory of a block in bytes, without barriers, for heads of these extents."""
         m, n = self.tile
-        return 2 * (m * head + self.stages * n * (head + head_v))
+        return 2 * (self.query_stages * m * head + self.stages * n * (head + head_v))
 
 
 @cute.kernel
@@ -73,7 +77,7 @@ def forward_kernel(
     lse,  # a tensor or None
     extras: tuple,
     scale: cute.Float32,
-    swizzle,  # an Int32 or None
+    swizzle: cute.Int32,
     mma_s: cute.Constexpr,
     mma_o: cute.Constexpr,
     dtype: cute.Constexpr,
@@ -83,15 +87,11 @@ def forward_kernel(
     (m, n), head_v = cfg.tile, out.shape[1]
     head_k = cute.size(tma_q, mode=[1])
     thread = arch.thread_idx()[0]
-    tile, head, batch = arch.block_idx()
-    if cute.const_expr(swizzle is not None):
-        tile, head, batch = work_of(tile, tma_q.shape, swizzle, m)
     slopes, sinks, bias, captured = extras
     sequence = Sequence(cute.Int32(tma_q.shape[0]), cute.Int32(tma_k.shape[0]))
-    place = Place(variant, sequence, batch, slopes, bias, captured)
-    key_head = head // (tma_q.shape[2] // tma_k.shape[2])
+    walk = Walk(variant, sequence, (slopes, bias, captured), tma_q.shape, swizzle, cfg)
     smem = cute.utils.SmemAllocator()
-    depths = (1, cfg.stages, cfg.stages)
+    depths = (cfg.query_stages, cfg.stages, cfg.stages)
     barriers = [smem.allocate_array(cute.Int64, 2 * stages) for stages in depths]
     layouts = smem_layouts(dtype, head_k, head_v, cfg)
     sq, sk, sv = (smem.allocate_tensor(dtype, layout, 1024) for layout in layouts)
@@ -112,19 +112,13 @@ def forward_kernel(
     pipeline.pipeline_init_arrive()
     pipeline.pipeline_init_wait()
 
-    first, last = tile * m, cute.min(tile * m + m, sequence.queries) - 1
-    begin, end = place.keys_of(first, last)
-    low, high = begin // n, cute.ceil_div(end, n)
-    area = ((head, head), (first, last))
-    number = place.tile_before(high - 1, low, *area, n)
+    work, resident = arch.block_idx()[0], arch.grid_dim()[0]
     if warp < 4:
         arch.setmaxregister_decrease(cfg.registers[0])
         if warp == 0:
-            queries = tma_tile(load_q, tma_q, sq, (m, head_k), (tile, 0), head, batch)
-            keys = tma_tile(load_k, tma_k, sk, (n, head_k), (None, 0), key_head, batch)
-            values = tma_tile(load_v, tma_v, sv, (head_v, n), (0, None), key_head, batch)
-            tiles = (queries, keys, values)
-            producer(pipes, (load_q, load_k, load_v), tiles, number, low, place, area, n)
+            sides = ((load_q, tma_q, sq), (load_k, tma_k, sk), (load_v, tma_v, sv))
+            group = tma_q.shape[2] // tma_k.shape[2]
+            producer(pipes, sides, walk, work, resident, group, (head_k, head_v), cfg)
     else:
         arch.setmaxregister_increase(cfg.registers[1])
         lane = thread - 128
@@ -133,11 +127,11 @@ def forward_kernel(
         rk = mma_s.make_fragment_B(own_s.partition_B(sk))
         rv = mma_o.make_fragment_B(own_o.partition_B(sv))
         acc = cute.make_rmem_tensor(mma_o.partition_shape_C((m, head_v)), cute.Float32)
-        acc.fill(0.0)
         scores = cute.make_rmem_tensor(mma_s.partition_shape_C((m, n)), cute.Float32)
         weights = cute.make_rmem_tensor(scores.layout, dtype)
         operand = as_wgmma_operand(weights)
         coords = as_rows(own_s.partition_C(cute.make_identity_tensor((m, n))))
+        result = as_rows(own_o.partition_C(cute.make_identity_tensor((m, head_v))))
         sums, by_row = as_rows(acc), as_rows(scores)
         softmax = OnlineSoftmax(
             cute.size(sums, mode=[0]),
@@ -145,22 +139,28 @@ def forward_kernel(
         )
         at_q, at_k, at_v = [pipe.make_participants()[1] for pipe in pipes]
         group = warp // 4
-        if number >= low:
-            query_stage = at_q.wait_and_advance()
-            stage = at_k.wait_and_advance()
-            multiply_scores(mma_s, scores, rq, rk, stage.index)
-            warpgroup.wait_group(0)
-            stage.release()
-            adjust(by_row, coords, place, scale, tile * m, number * n, area, n, 1)
-            softmax.update(by_row)
-            weights.store(scores.load().to(dtype))
+        tile, head, batch, low, number = walk.task(work)
+        query_stage = at_q.wait_and_advance()
+        stage = at_k.wait_and_advance()
+        multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
+        warpgroup.wait_group(0)
+        stage.release()
+        while work < walk.total:
+            # Here the scores of the task's first tile are complete.
+            place, area = walk.place(batch), walk.area(tile, head)
+            own = number * n
             number = place.tile_before(number - 1, low, *area, n)
             if group == cfg.groups:
                 give_turn(group, number >= low, cfg)
+            acc.fill(0.0)
+            softmax.begin()
+            adjust(by_row, coords, place, scale, tile * m, own, area, n, 1)
+            softmax.update(by_row)
+            weights.store(scores.load().to(dtype))
             while number >= low:
                 stage = at_k.wait_and_advance()
                 take_turn(group, cfg)
-                multiply_scores(mma_s, scores, rq, rk, stage.index)
+                multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
                 held = at_v.wait_and_advance()
                 multiply_values(mma_o, acc, operand, rv, held.index)
                 own = number * n
@@ -178,14 +178,84 @@ def forward_kernel(
                 held.release()
                 scale_rows(sums, scales)
                 weights.store(scores.load().to(dtype))
+            query_stage.release()
             held = at_v.wait_and_advance()
             multiply_values(mma_o, acc, operand, rv, held.index)
-            warpgroup.wait_group(0)
-            held.release()
-            query_stage.release()
-        result = own_o.partition_C(cute.make_identity_tensor((m, head_v)))
-        target = Result(out, lse, sinks, variant, sequence, batch, batch, cute.Boolean(True))
-        finish(softmax, sums, as_rows(result), target, tile * m, head, 1)
+            # Found again, since registers are few in the loop above.
+            row, own_head, own_batch = walk.at(work)
+            places = (sequence, own_batch, own_batch, cute.Boolean(True))
+            target = Result(out, lse, sinks, variant, *places)
+            if cute.const_expr(cfg.persistent):
+                # The first scores of the next task. Behind the last task they are of stages that
+                # are there, and nobody reads them.
+                work += resident
+                is_more = work < walk.total
+                tile, head, batch, low, number = walk.task(cute.min(work, walk.total - 1))
+                if is_more:
+                    query_stage = at_q.wait_and_advance()
+                    stage = at_k.wait_and_advance()
+                multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
+                warpgroup.wait_group(1)
+                held.release()
+                finish(softmax, sums, result, target, row * m, own_head, 1)
+                warpgroup.wait_group(0)
+                if is_more:
+                    stage.release()
+            else:
+                work = walk.total
+                warpgroup.wait_group(0)
+                held.release()
+                finish(softmax, sums, result, target, row * m, own_head, 1)
+
+
+class Walk:
+    """The tasks of blocks, each a tile of queries of a head of a batch. Tiles go from the last to
+    the first, since with a causal mask the last have most keys, each for `swizzle` heads in a row,
+    of which the keys and values are in the L2 cache together. Every second round goes backwards
+    over the blocks, so that each has about as much work.
+    """
+
+    def __init__(self, variant, sequence, extras, shape, swizzle, cfg):
+        self.variant, self.sequence, self.extras = variant, sequence, extras
+        self.rows, self.keys = cfg.tile
+        self.swizzle = swizzle
+        self.heads, self.batches = shape[2], shape[3]
+        self.tiles = cute.ceil_div(sequence.queries, self.rows)
+        self.total = cute.Int32(self.tiles * self.heads * self.batches)
+
+    def place(self, batch):
+        """The place of scores of a batch."""
+        return Place(self.variant, self.sequence, batch, *self.extras)
+
+    def area(self, tile, head):
+        """The heads and the queries of a task, each (first, last)."""
+        first = tile * self.rows
+        return (head, head), (first, cute.min(first + self.rows, self.sequence.queries) - 1)
+
+    def at(self, work):
+        """The tile, head and batch of a task."""
+        resident = arch.grid_dim()[0]
+        turn = work // resident
+        turned = cute.min(turn * (2 * resident) + resident, self.total + turn * resident) - 1 - work
+        work = cute.where(turn % 2 == 1, turned, work)
+        each = self.swizzle * self.tiles
+        section = work // each
+        at = work - section * each
+        width = cute.min(self.swizzle, self.heads * self.batches - section * self.swizzle)
+        number = section * self.swizzle + at % width
+        return self.tiles - 1 - at // width, number % self.heads, number // self.heads
+
+    def task(self, work):
+        """The tile, head and batch of a task, and its tiles of keys: the first one, and the last,
+        which it begins with. It has one in any case.
+        """
+        tile, head, batch = self.at(work)
+        area = self.area(tile, head)
+        place = self.place(batch)
+        begin, end = place.keys_of(*area[1])
+        low = begin // self.keys
+        last = place.tile_before(cute.ceil_div(end, self.keys) - 1, low, *area, self.keys)
+        return tile, head, batch, low, cute.max(last, low)
 
 
 @cute.jit
@@ -206,12 +276,17 @@ def give_turn(group, more, cfg: cute.Constexpr):
 
 
 @cute.jit
-def producer(pipes, atoms, tiles, number, low, place, area, keys: cute.Constexpr):
-    """Load the queries, and keys and values from tile `number` down to tile `low`."""
-    load_q, load_k, load_v = atoms
-    (to_q, from_q), (to_k, from_k), (to_v, from_v) = tiles
+def producer(pipes, sides, walk, work, resident, group, heads: cute.Constexpr, cfg: cute.Constexpr):
+    """Load the queries of each task, and keys and values from its last tile to its first."""
+    (load_q, tma_q, sq), (load_k, tma_k, sk), (load_v, tma_v, sv) = sides
+    (m, n), (head_k, head_v) = cfg.tile, heads
     at_q, at_k, at_v = [pipe.make_participants()[0] for pipe in pipes]
-    if number >= low:
+    while work < walk.total:
+        tile, head, batch, low, number = walk.task(work)
+        place, area, key_head = walk.place(batch), walk.area(tile, head), head // group
+        to_q, from_q = tma_tile(load_q, tma_q, sq, (m, head_k), (tile, 0), head, batch)
+        to_k, from_k = tma_tile(load_k, tma_k, sk, (n, head_k), (None, 0), key_head, batch)
+        to_v, from_v = tma_tile(load_v, tma_v, sv, (head_v, n), (0, None), key_head, batch)
         stage = at_q.acquire_and_advance()
         cute.copy(load_q, from_q, to_q[None, stage.index], tma_bar_ptr=stage.barrier)
         while number >= low:
@@ -223,22 +298,10 @@ def producer(pipes, atoms, tiles, number, low, place, area, keys: cute.Constexpr
             cute.copy(
                 load_v, from_v[None, number], to_v[None, stage.index], tma_bar_ptr=stage.barrier
             )
-            number = place.tile_before(number - 1, low, *area, keys)
-        at_k.tail()
-        at_v.tail()
-
-
-def work_of(block, shape, swizzle, rows):
-    """The tile of `rows` queries, the head and the batch of a block: tiles from the last to the
-    first, since with a causal mask the last have most keys, each for `swizzle` heads in a row, of
-    which the keys and values are in the L2 cache together.
-    """
-    heads, tiles = shape[2] * shape[3], cute.ceil_div(shape[0], rows)
-    section = block // (swizzle * tiles)
-    block = block - section * swizzle * tiles
-    width = cute.min(swizzle, heads - section * swizzle)
-    number = section * swizzle + block % width
-    return tiles - 1 - block // width, number % shape[2], number // shape[2]
+            number = place.tile_before(number - 1, low, *area, n)
+        work += resident
+    for at in (at_q, at_k, at_v):
+        at.tail()
 
 
 def tma_tile(atom, x, staged, tile, at, head, batch):
@@ -254,12 +317,12 @@ def tma_tile(atom, x, staged, tile, at, head, batch):
 
 
 @cute.jit
-def multiply_scores(mma, scores, rq, rk, stage):
-    """Start S = Q K^T with a stage of keys."""
+def multiply_scores(mma, scores, rq, query_stage, rk, stage):
+    """Start S = Q K^T with stages of queries and of keys."""
     mma.set(warpgroup.Field.ACCUMULATE, False)
     warpgroup.fence()
     for b in cute.range_constexpr(cute.size(rq, mode=[2])):
-        cute.gemm(mma, scores, rq[None, None, b, 0], rk[None, None, b, stage], scores)
+        cute.gemm(mma, scores, rq[None, None, b, query_stage], rk[None, None, b, stage], scores)
         mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.commit_group()
 
@@ -278,7 +341,7 @@ def smem_layouts(dtype, head_k, head_v, cfg):
     """The staged layouts of the queries, the keys, and the values as (head, keys)."""
     m, n = cfg.tile
     return (
-        sm90.make_smem_layout_a(ROW, (m, n, head_k), dtype, 1),
+        sm90.make_smem_layout_a(ROW, (m, n, head_k), dtype, cfg.query_stages),
         sm90.make_smem_layout_b(ROW, (m, n, head_k), dtype, cfg.stages),
         sm90.make_smem_layout_b(COLUMN, (m, head_v, n), dtype, cfg.stages),
     )
@@ -293,6 +356,7 @@ def forward(
     lse: cute.Tensor | None,
     extras: tuple,
     scale: cute.Float32,
+    blocks: cute.Int32,
     variant: cute.Constexpr,
     cfg: cute.Constexpr,
     stream: cute.Constexpr = None,
@@ -301,7 +365,8 @@ def forward(
     heads, batches) into `out`, and the logarithms of the rows' sums into `lse` (queries, heads,
     batches) if given.
 
-    `extras` are (slopes, sinks, bias (queries, keys, heads, batches), captured tensors). Raises
+    `extras` are (slopes, sinks, bias (queries, keys, heads, batches), captured tensors), `blocks`
+    is the most resident blocks, usually the number of multiprocessors. Raises
     DSLTypeError for a tile that does not fit the instruction or shared memory.
     """
     (m, n), head_k, head_v, dtype = cfg.tile, q.shape[1], v.shape[1], q.element_type
@@ -336,16 +401,19 @@ def forward(
     loads: list = []
     for x, layout, tile in zip(tensors, layouts, tiles, strict=True):
         loads += cpasync.make_tiled_tma_atom(op, x, cute.select(layout, [0, 1]), tile)
-    swizzle, grid = None, (cute.ceil_div(q.shape[0], m), q.shape[2], q.shape[3])
+    heads = q.shape[2] * q.shape[3]
+    swizzle = cute.Int32(1)
     if cute.const_expr(variant.right is not None or variant.mask is not None):
         held = cute.Int64(k.shape[0]) * (2 * (head_k + head_v))
         group = q.shape[2] // k.shape[2]
-        swizzle = group * cute.Int32(cute.max(cute.Int64(L2_BYTES) // cute.max(held, 1), 1))
-        swizzle = cute.min(swizzle, q.shape[2] * q.shape[3])
-        grid = (grid[0] * grid[1] * grid[2], 1, 1)
+        fitting = cute.Int32(cute.max(cute.Int64(L2_BYTES) // cute.max(held, 1), 1))
+        swizzle = cute.min(group * fitting, heads)
+    grid = cute.Int32(cute.ceil_div(q.shape[0], m) * heads)
+    if cute.const_expr(cfg.persistent):
+        grid = cute.min(grid, blocks)
     static = (mma_s, mma_o, dtype, variant, cfg)
     forward_kernel(*loads, out, lse, extras, scale, swizzle, *static).launch(
-        grid=grid,
+        grid=(grid, 1, 1),
         block=(cfg.threads, 1, 1),
         stream=stream,
         min_blocks_per_mp=1,

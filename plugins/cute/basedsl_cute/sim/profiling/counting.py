@@ -136,7 +136,8 @@ class KernelRun:
             operation.ideal_sectors += int(sectors.sum())
             return sectors, none, none
         if space in (SHARED, 7):
-            needed, fewest = transactions.wavefronts(rows, mask, memory.nbytes)
+            matrix = 8 if memory.rows else 0
+            needed, fewest = transactions.wavefronts(rows, mask, memory.nbytes, matrix)
             operation.wavefronts += int(needed.sum())
             operation.ideal_wavefronts += int(fewest.sum())
             return none, none, needed

@@ -27,7 +27,7 @@ from basedsl_cute.sim.profiling.transactions import SECTOR
 
 _INTEGER = frozenset(["integer", "conversion", "float other", "branch"])
 # The part of the operations on integers that ptxas leaves: it computes most addresses once.
-LEFT_OF_INTEGERS = 0.35
+LEFT_OF_INTEGERS = 0.5
 UNITS = ("issue", "integer", "special", "shared", "l2", "memory", "tensor")
 
 

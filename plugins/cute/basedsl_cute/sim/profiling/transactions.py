@@ -5,9 +5,9 @@ results have an entry per warp. The sizes are those of every architecture from s
 
 A lane's access lies within one 32-byte sector, since its address is a multiple of its size, at most
 16 bytes. Shared memory has 32 banks of 4 bytes: in one wavefront, each bank serves one word, to
-however many lanes. Accesses of 8 bytes are served by half warps, those of 16 bytes by quarter
-warps (CUDA C++ Programming Guide, "Shared Memory", for 3.x on; the quarters are those of Nsight
-Compute's documentation, "Memory Tables").
+however many lanes. Accesses of 8 and 16 bytes are served by half warps (CUDA C++ Programming Guide,
+"Shared Memory", for 3.x on; that those of 16 bytes are, too, was seen on an H200: a word that all
+lanes read takes two wavefronts), ldmatrix and stmatrix one matrix of eight rows after another.
 """
 
 from __future__ import annotations
@@ -45,18 +45,19 @@ def ideal_sectors(addresses: Any, mask: Any, size: int) -> Any:
     return -(-distinct(addresses // size, mask) * size // SECTOR)
 
 
-def wavefronts(addresses: Any, mask: Any, size: int) -> tuple[Any, Any]:
-    """The wavefronts of each warp's access to shared memory, and the fewest there could be: one for
-    each part of the warp that has an active lane.
+def wavefronts(addresses: Any, mask: Any, size: int, rows_each: int = 0) -> tuple[Any, Any]:
+    """The wavefronts of each warp's access to shared memory, and the fewest that could serve as
+    many different words of each part of the warp. `rows_each` is the rows of a matrix (ldmatrix).
     """
     warps = len(addresses)
-    parts = max(size // WORD, 1)
+    each = max(size // WORD, 1)
+    parts = addresses.shape[1] // rows_each if rows_each else min(each, 2)
     words = addresses // WORD
     mask = mask.reshape(warps * parts, -1)
     words = words.reshape(warps * parts, -1)
-    if parts > 1:
-        words = (words[:, :, None] + np.arange(parts)).reshape(warps * parts, -1)
-        mask = np.repeat(mask, parts, axis=1)
+    if each > 1:
+        words = (words[:, :, None] + np.arange(each)).reshape(warps * parts, -1)
+        mask = np.repeat(mask, each, axis=1)
     rows = np.broadcast_to(np.arange(len(words))[:, None], words.shape)
     keys = np.sort(np.where(mask, words, -1), axis=1)  # equal words stand beside each other
     seen = np.empty(keys.shape, np.bool_)
@@ -64,5 +65,5 @@ def wavefronts(addresses: Any, mask: Any, size: int) -> tuple[Any, Any]:
     seen[:, 1:] = (keys[:, 1:] != keys[:, :-1]) & (keys[:, 1:] >= 0)
     per_bank = np.bincount((rows * BANKS + keys % BANKS)[seen], minlength=len(rows) * BANKS)
     needed = per_bank.reshape(-1, BANKS).max(axis=1)
-    fewest = (needed > 0).astype(np.int64)
+    fewest = -(-seen.sum(axis=1) // BANKS)
     return needed.reshape(warps, parts).sum(axis=1), fewest.reshape(warps, parts).sum(axis=1)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from basedsl_cute.dialect.attributes import DEBUG_ATTRIBUTE
 from basedsl_cute.hardware.targets import WARP_SIZE
+from basedsl_cute.sim.debugging import debugger
+from basedsl_cute.sim.debugging.point import DebugPoint
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import printf
 from basedsl_cute.sim.translate.emitter import PythonEmitter
@@ -64,7 +67,13 @@ def _num_subgroups(e: PythonEmitter, op: Op) -> None:
 
 @rule("gpu.printf")
 def _printf(e: PythonEmitter, op: Op) -> None:
-    """Each active lane prints, in lane order."""
+    """Each active lane prints, in lane order; a debug point may stop."""
+    if DEBUG_ATTRIBUTE in op.attributes:
+        e.globals["debugger"] = debugger
+        point = e.const(DebugPoint.parse(op.string(DEBUG_ATTRIBUTE), op.site), "point")
+        values = "".join(f"{e.ref(value)}, " for value in op.operands)
+        e.line(f"debugger.reach(g, {point}, ({values}), {e.mask})")
+        return
     e.globals["printf"] = printf.printf
     fmt = e.const(op.string("format"), f"format{op.site.span.line if op.site.span else ''}")
     args = "".join(f"{e.lanes(value)}, " for value in op.operands)

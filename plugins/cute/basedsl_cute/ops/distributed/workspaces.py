@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -77,26 +78,25 @@ class Workspace:
         if chosen not in ALGORITHMS:
             raise DSLCallError(f"{chosen!r} is no algorithm: {', '.join(ALGORITHMS)}")
         if chosen == "lamport":
-            plan = Plan(a.dtype, self.threads, 1, _vector(a, b), self.chunk_bytes)
+            plan = _plan(a.dtype, self.threads, 1, _vector(a, b), self.chunk_bytes)
             if plan.vector_bytes != 16 or a.nbytes > self._lamport_bytes:
                 raise DSLCallError(
                     f"lamport takes whole vectors of 16 bytes, at most {self._lamport_bytes} bytes"
                 )
             count, stream = a.count // plan.vector, self._current()
             blocks = -(-count // plan.threads)
-            lamport.lamport(a.array, b.array, self.buffers, count, blocks, stream, plan)
+            _run(lamport.lamport, (a, b), self.buffers, (count, blocks, stream), (plan,))
             return
         ranks = self.num_ranks
         plan = self._plan(a.dtype, _vector(a, b), a.nbytes)
         count, stream = a.count // plan.vector, self._current()
         if chosen == "one_shot":
             blocks = self._blocks(count, plan.chunk)
-            collectives.exchange(
-                a.array, b.array, self.rings, count, blocks, stream, False, True, plan
-            )
+            numbers = count, blocks, stream
+            _run(collectives.exchange, (a, b), self.rings, numbers, (False, True, plan))
         else:
             blocks = self._blocks(count, plan.chunk * ranks)
-            collectives.two_shot(a.array, b.array, self.rings, count, blocks, stream, plan)
+            _run(collectives.two_shot, (a, b), self.rings, (count, blocks, stream), (plan,))
 
     def all_gather(self, x: Any, y: Any) -> None:
         """Write all ranks' `x` to `y`, one after the other in the order of ranks.
@@ -134,7 +134,8 @@ class Workspace:
         plan = self._plan(a.dtype, vector, each * size)
         count = each // vector
         blocks, stream = self._blocks(count, plan.chunk), self._current()
-        collectives.exchange(a.array, b.array, self.rings, count, blocks, stream, parts, sums, plan)
+        numbers = count, blocks, stream
+        _run(collectives.exchange, (a, b), self.rings, numbers, (parts, sums, plan))
 
     def all_to_all_rows(self, x: Any, sizes: Any, y: Any, got: Any) -> None:
         """Send `sizes[p]` rows of `x` to each rank p, in the order of ranks, and write those that
@@ -155,9 +156,7 @@ class Workspace:
         plan = self._plan(a.dtype, vector, a.nbytes // ranks)
         row, stream = a.row // vector, self._current()
         blocks = self.blocks if a.nbytes > 1 << 16 else min(self.blocks, 8)
-        to_all.to_all(
-            a.array, s.array, b.array, g.array, self.rings, row, b.rows, blocks, stream, plan
-        )
+        _run(to_all.to_all, (a, s, b, g), self.rings, (row, b.rows, blocks, stream), (plan,))
 
     def all_reduce_norm(
         self, x: Any, residual: Any, weight: Any, y: Any, epsilon: float = 1e-6
@@ -182,14 +181,12 @@ class Workspace:
         count = a.row // vector
         threads = min(self.threads, max(32, -(-count // 32) * 32))
         unroll = -(-count // threads)
-        plan = Plan(a.dtype, threads, unroll, vector, self.chunk_bytes)
+        plan = _plan(a.dtype, threads, unroll, vector, self.chunk_bytes)
         if plan.chunk * plan.vector_bytes > self.chunk_bytes:
             raise DSLCallError(f"a row of {a.row} elements is more than {self.chunk_bytes} bytes")
         blocks, stream = min(self.blocks, a.rows), self._current()
-        norm.all_reduce_norm(
-            a.array, r.array, v.array, b.array, self.rings, a.rows, count, epsilon, blocks,
-            stream, plan,
-        )  # fmt: skip
+        numbers = a.rows, count, epsilon, blocks, stream
+        _run(norm.all_reduce_norm, (a, r, v, b), self.rings, numbers, (plan,))
 
     # Choices -------------------------------------------------------------------------------------
 
@@ -206,13 +203,37 @@ class Workspace:
 
     def _plan(self, dtype: Any, vector: int, nbytes: int) -> Plan:
         once = self.blocks * self.threads * vector * dtype.width // 8
-        return Plan(dtype, self.threads, 1 if nbytes <= once else _UNROLL, vector, self.chunk_bytes)
+        return _plan(
+            dtype, self.threads, 1 if nbytes <= once else _UNROLL, vector, self.chunk_bytes
+        )
 
     def _blocks(self, count: int, chunk: int) -> int:
         return min(self.blocks, -(-count // chunk))
 
     def _current(self) -> Any:
         return as_custream(0) if self._stream is None else self._stream()
+
+
+_compiled: dict[Any, Any] = {}  # functions for a GPU, whose calls run no Python
+
+
+def _run(
+    function: Any,
+    arrays: tuple[_Flat, ...],
+    memory: SymmetricTensor,
+    numbers: tuple[Any, ...],
+    statics: tuple[Any, ...],
+) -> None:
+    """Call a `@jit` function on arrays, a workspace's memory, numbers and static arguments."""
+    given = (*(one.array for one in arrays), memory, *numbers)
+    if not arrays[0].is_on_gpu:
+        function(*given, *statics)
+        return
+    key = function, memory.num_ranks, statics, *(one.kind for one in arrays)
+    code = _compiled.get(key)
+    if code is None:
+        code = _compiled[key] = cute.compile(function, *given, *statics)
+    code(*given)
 
 
 class _Flat:
@@ -230,12 +251,21 @@ class _Flat:
             expected *= n
         self.array = x if len(record.shape) == 1 else x.reshape(-1)
         self.address, self.dtype = record.address, from_dlpack(*record.dtype)
+        self.is_on_gpu = record.is_on_gpu
+        align = min(16, record.address & -record.address or 16)
+        self.kind = record.dtype, align, record.device, expected >= 1 << 31
         self.count = expected
         self.rows = record.shape[0] if record.shape else 1
         self.row = expected // self.rows if self.rows else 0
         self.nbytes = expected * self.dtype.width // 8
         if self.dtype.width < 8:
             raise DSLTypeError(f"collectives take elements of whole bytes, not {self.dtype}")
+
+
+@functools.cache
+def _plan(dtype: Any, threads: int, unroll: int, vector: int, chunk: int) -> Plan:
+    """The plan, one object for equal ones: native calls compare static arguments by identity."""
+    return Plan(dtype, threads, unroll, vector, chunk)
 
 
 def _flat(x: Any) -> _Flat:

@@ -1,0 +1,78 @@
+"""Collectives as operations of PyTorch: without GPUs, through the backend of the process group."""
+
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from basedsl import DSLCallError  # noqa: E402
+from basedsl_cute import distributed  # noqa: E402
+from basedsl_cute.ops import distributed as ops  # noqa: E402
+
+ROOT = Path(__file__).parents[3]
+LAUNCHER = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+
+
+@pytest.fixture
+def group(tmp_path):
+    """A process group of this process alone."""
+    dist = torch.distributed
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    yield dist.group.WORLD
+    ops.forget(dist.group.WORLD)
+    dist.destroy_process_group()
+
+
+def test_a_group_on_the_cpu_says_so_once(group):
+    x = torch.arange(4.0)
+    with pytest.warns(UserWarning, match="its tensors are on the cpu"):
+        y = ops.all_reduce(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gathered, part = ops.all_gather(x, group), ops.reduce_scatter(x, group.group_name)
+    assert all(torch.equal(each, x) for each in (y, gathered, part))
+    assert y.data_ptr() != x.data_ptr()
+
+
+@pytest.mark.filterwarnings("ignore:collectives of group")
+def test_gradients_and_fake_kernels(group):
+    x = torch.ones(2, 3, requires_grad=True)
+    (
+        ops.all_reduce(x).sum() + 2 * ops.all_gather(x).sum() + 3 * ops.reduce_scatter(x).sum()
+    ).backward()
+    assert torch.equal(x.grad, torch.full((2, 3), 6.0))
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        x = torch.empty(4, 3)
+        for operation in (ops.all_reduce, ops.all_gather, ops.reduce_scatter):
+            assert operation(x).shape == (4, 3)
+
+
+def test_memory_that_no_peer_reaches(group):
+    with pytest.raises(DSLCallError, match="the tensor is on cpu"):
+        distributed.from_torch(torch.zeros(3), group)
+
+
+def test_without_a_process_group():
+    with pytest.raises(DSLCallError, match="not in the process group"):
+        distributed.from_torch(torch.zeros(3))
+
+
+@pytest.mark.slow
+def test_a_tensor_parallel_layer_under_torchrun():
+    program = ROOT / "examples" / "torch" / "tensor_parallel.py"
+    done = subprocess.run(
+        [*LAUNCHER, "--nproc-per-node=2", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+    )
+    assert "a layer on 2 ranks is equal to the layer on one" in done.stdout, done.stderr
