@@ -198,7 +198,7 @@ def test_what_cannot_be_exported(sim, tmp_path):
     with pytest.raises(DSLError, match="no C identifier"):
         compiled.export_to_c(tmp_path, "add", "not-a-name")
     (tmp_path / "empty.o").write_bytes(b"nothing")
-    with pytest.raises(DSLError, match="has no function that basedsl_cute exported"):
+    with pytest.raises(DSLError, match=r"empty\.o is no file that export_to_c wrote"):
         load_module(tmp_path / "empty.o")
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from basedsl import ENTRY_SUFFIX, DSLCallError, DSLRuntimeError, NativeTarget, compile_llvmir
 from basedsl_cute.aot import interface, llvmir
+from basedsl_cute.aot.metadata import sealed, write_metadata
 from basedsl_cute.host.tensor_argument import TensorArgument
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def export_to_c(
     code = compile_llvmir(text, NativeTarget(cpu=cpu, features=""))
     folder.mkdir(parents=True, exist_ok=True)
     object_file, header_file = folder / f"{file_name}.o", folder / f"{file_name}.h"
-    object_file.write_bytes(code)
+    object_file.write_bytes(sealed(code))
     title = f"{function.fn.__qualname__}()"
     memory = "GPU" if pickle.loads(stages.binary("launches")).kernels else "host"
     header_file.write_text(interface.header(prefix, title, parameters, results, memory))
@@ -81,7 +82,7 @@ def export_to_c(
 
 
 def _meta(compiled: Compiled, names: list[str]) -> bytes:
-    """The metadata for loading the object into Python: its parameters and results, pickled."""
+    """The metadata for loading the object into Python: its parameters and results."""
     results = compiled.results
     kept: dict[str, Any] = {
         "name": compiled.function.fn.__qualname__,
@@ -93,8 +94,8 @@ def _meta(compiled: Compiled, names: list[str]) -> bytes:
         "results": (results.shape, results.leaves, results.types, results.places),
     }
     try:
-        return pickle.dumps(kept)
-    except Exception as error:  # pickle calls the user's classes
+        return write_metadata(kept)
+    except TypeError as error:
         raise DSLCallError(f"a parameter or result cannot be exported: {error}") from None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import pickle
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ from basedsl import (
     read_object_file,
     slot_format,
 )
+from basedsl_cute.aot.metadata import MetadataError, opened, read_metadata
 from basedsl_cute.device import driver
 from basedsl_cute.dsl.cute import CUTE
 
@@ -131,24 +131,39 @@ def load_module(path: str | Path, *, enable_tvm_ffi: bool = False) -> LoadedModu
     linked from such files. `enable_tvm_ffi` has no effect.
 
     Returns a module with each function as the attribute of its prefix. Raises DSLRuntimeError for
-    a file without exported functions. Only load files that you trust: they contain machine code
-    and a pickle.
+    a file without exported functions, and for one that is not as it was written: an object file has
+    a digest of all of it, a shared library one of the description of its functions. Only load files
+    that you trust: they contain machine code.
     """
     path = Path(path)
-    data = path.read_bytes()
-    file = read_object_file(data)
-    prefixes = (
-        []
-        if file is None
-        else sorted(
-            name.removesuffix(_META) for name in file.names().defined if name.endswith(_META)
-        )
+    try:
+        data = path.read_bytes()
+        return _loaded(path, opened(data) if path.suffix == ".o" else data)
+    except OSError as error:
+        raise DSLRuntimeError(f"{path} cannot be loaded: {error}") from None
+    except MetadataError as error:
+        raise DSLRuntimeError(
+            f"{path} is no file that export_to_c wrote: {error}",
+            hint="export it again with this version: compiled.export_to_c(...)",
+        ) from None
+
+
+def _loaded(path: Path, data: bytes) -> LoadedModule:
+    try:
+        file = read_object_file(data)
+        names = file.names() if file is not None else None
+    except (IndexError, ValueError, struct.error):
+        raise MetadataError("its tables are damaged") from None
+    prefixes = sorted(
+        name.removesuffix(_META)
+        for name in (names.defined if names is not None else ())
+        if name.endswith(_META)
     )
-    if file is None or not prefixes:
+    if names is None or not prefixes:
         raise DSLRuntimeError(f"{path} has no function that basedsl_cute exported")
     if path.suffix == ".o":
         driver.require()
-        needed = [name for name in file.names().undefined if name.startswith("cu")]
+        needed = [name for name in names.undefined if name.startswith("cu")]
         code = load_object(data, {name: driver.address_of(name) for name in needed})
         address_of: Callable[[str], int] = code.address_of
     else:
@@ -160,7 +175,9 @@ def load_module(path: str | Path, *, enable_tvm_ffi: bool = False) -> LoadedModu
     functions = {}
     for prefix in prefixes:
         size = ctypes.c_int64.from_address(address_of(f"{prefix}{_META}_size")).value
-        meta = pickle.loads(ctypes.string_at(address_of(prefix + _META), size))
+        if not 0 < size < len(data):
+            raise MetadataError("the description of its functions is damaged")
+        meta = read_metadata(ctypes.string_at(address_of(prefix + _META), size))
         functions[prefix] = LoadedFunction(prefix, meta, address_of)
     return LoadedModule(functions)
 

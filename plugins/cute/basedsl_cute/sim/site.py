@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import NamedTuple
 
 from basedsl import Span, called_from
@@ -23,3 +24,29 @@ class Site(NamedTuple):
     def notes(self) -> tuple[tuple[str, Span | None], ...]:
         """Notes of an error here: the calls that inlined the operation."""
         return tuple((called_from(span), span) for span in self.callers)
+
+    @property
+    def subscripted(self) -> str | None:
+        """The tensor of the subscript that the operation comes from, as the source has it."""
+        if self.span is None:
+            return None
+        text = self.span.source_line
+        try:
+            tree = ast.parse(text.strip())
+        except SyntaxError:
+            return None
+        begin = self.span.col - (len(text) - len(text.lstrip()))
+        found = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Subscript) and node.col_offset <= begin < _end(node)
+        ]
+        if not found:
+            found = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+        if len({ast.unparse(node.value) for node in found}) != 1:
+            return None
+        return ast.unparse(found[0].value)
+
+
+def _end(node: ast.expr) -> int:
+    return node.end_col_offset or 0

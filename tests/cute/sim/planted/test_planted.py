@@ -6,6 +6,7 @@ and how to launch it.
 """
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +15,12 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl import DSLError
+from basedsl_cute.sim import (
+    CoordinateError,
+    MemoryAccessError,
+    RaceError,
+    UninitializedReadError,
+)
 
 HERE = Path(__file__).parent
 NAMES = sorted(p.stem for p in HERE.glob("*.py") if not p.stem.startswith(("test_", "conftest")))
@@ -104,7 +111,37 @@ def test_the_bug_is_found(kernel, error, text, about):
     with pytest.raises(error, match=text) as caught:
         run(kernel, about, True)
     assert isinstance(caught.value, DSLError)
+    check_report(kernel.__name__, caught.value)
     assert caught.value.span is not None and Path(caught.value.span.filename).parent == HERE
+
+
+# Found where no thread is to blame, or where there is one place only.
+NO_THREAD = {"dependent_without_wait"}
+ONE_PLACE = NO_THREAD | {
+    "block_ends_too_soon",
+    "peer_ends_before",
+    "dependent_reads_before_the_wait",
+}
+
+
+def check_report(name, error):
+    """A report says where, who, which element of what, against what, and what to write."""
+    text = str(error)
+    headline = text.splitlines()[0]
+    assert len(headline) < 140 and error.hint, headline
+    assert error.span.line > 0 and error.span.col > 0, headline
+    if name in NO_THREAD:
+        return
+    assert error.where is not None and "in thread (" in text and ") of block (" in text, headline
+    if isinstance(error, RaceError) and name not in ONE_PLACE:
+        assert len(re.findall(r"^ *--> .*:[0-9]+", text, re.MULTILINE)) >= 3  # and the launch
+        assert re.search(r"(element|byte) [0-9]+ of `\w+`|copy counts|mbarrier", headline), headline
+    if isinstance(error, RaceError) and "nothing orders the two" in text:
+        assert re.search(r"touch byte [0-9]+ of [0-9]+ \([0-9]+ elements\)", text), text
+    if isinstance(error, CoordinateError):
+        assert re.search(r"whose extent is [0-9]+", headline) and "the tensor is `" in text, text
+    elif isinstance(error, MemoryAccessError | UninitializedReadError):
+        assert re.search(r"`\w+`|mma.sync|registers", text), text
 
 
 @pytest.mark.parametrize(("kernel", "about"), TWINS)

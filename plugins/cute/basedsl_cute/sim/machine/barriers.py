@@ -33,6 +33,7 @@ def require_whole_group(g: Group, m: Mask, site: Site, branch: Site | None) -> N
     raise BarrierError(
         "a barrier in divergent control flow: not all threads of the warp reach it",
         site,
+        missing,
         notes=tuple(notes),
         hint="move the barrier out of the branch or loop, so that all threads reach it",
     )
@@ -204,6 +205,7 @@ def _check_agreement(
             site,
             g.thread(0),
             notes=((f"{other.thread(0)} is here", first.span),),
+            hint="give number_of_threads= the same number wherever threads use this barrier",
         )
     if whole and first is not site:
         raise BarrierError(

@@ -94,6 +94,7 @@ def _global_place(g: Group, first: int, size: int, lane: int, site: Site, verb: 
             f"out-of-bounds {verb} of {size} bytes at address {first:#x} by a bulk copy",
             site,
             g.thread(lane),
+            hint="copy no more bytes than the array has left",
             notes=closest,
         )
     return segment
@@ -105,4 +106,18 @@ def _check_units(g: Group, at: int, size: int, space: str, lane: int, site: Site
             f"a bulk copy of {size} bytes at {space} address {at:#x}, not in {_UNIT}s",
             site,
             g.thread(lane),
+            hint=f"its size and both addresses must be multiples of {_UNIT} bytes",
+            notes=_nearest(g, at, space),
         )
+
+
+def _nearest(g: Group, at: int, space: str) -> tuple[tuple[str, None], ...]:
+    """The note of the array that an address belongs to."""
+    if space == "shared":
+        name, start, size = g.shared_variable(at)
+    else:
+        segment = g.memory.nearest(at)
+        if segment is None:
+            return ()
+        name, start, size = segment.name, segment.base, segment.size
+    return ((f"that is byte {at - start} of `{name}`, which has {size} bytes", None),)

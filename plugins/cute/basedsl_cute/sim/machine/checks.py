@@ -29,12 +29,14 @@ def check_assert(g: Group, holds: Any, m: Mask, message: str, site: Site) -> Non
         where = g.thread(int(failed.argmax()))
         name, _, rest = (message or "").partition(": ")
         if name == "ZeroDivisionError":
-            raise ArithmeticTrapError(rest, site, where)
+            hint = "divide only where the divisor is not zero: if n != 0"
+            raise ArithmeticTrapError(rest, site, where, hint)
         if name == "AssertionError":
             message = rest
         message = spoken(message or "")
         text = f"assertion failed: {message}" if message else "assertion failed"
-        raise AssertionFailedError(text, site, where)
+        hint = 'look at the values of this thread with cute.printf("{}", x) before it'
+        raise AssertionFailedError(text, site, where, hint)
 
 
 def check_coordinate(
@@ -54,10 +56,12 @@ def check_coordinate(
     if coord is not None:
         known = str(int(np.broadcast_to(coord, (g.lanes,))[lane]))
         size = str(int(np.broadcast_to(extent, (g.lanes,))[lane]))
+    name = site.subscripted
     error = CoordinateError(
         f"out-of-bounds coordinate {known} of {mode}, whose extent is {size}",
         site,
         g.thread(lane),
+        notes=() if name is None else ((f"the tensor is `{name}`", None),),
         hint="compare the coordinate with the extent before: if i < x.shape[mode]. Memory beyond "
         "it may be another row",
     )

@@ -18,6 +18,8 @@ from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.site import Site
 
+_DIVIDE = "divide only where the divisor is not zero: if n != 0"
+
 STORED = 1
 """The mark, in a segment's shadow, of a byte in which a poisoned value was stored."""
 
@@ -56,7 +58,7 @@ def by_zero(g: Group, zero: Any, m: Mask, message: str, site: Site) -> Poison | 
     lane = _first(g, mask, None)
     if lane is None:
         return None
-    return Poison(mask, Origin(message, site, g.thread(lane), None, check="division"))
+    return Poison(mask, Origin(message, site, g.thread(lane), _DIVIDE, check="division"))
 
 
 # Poison that follows the data ---------------------------------------------------------------------

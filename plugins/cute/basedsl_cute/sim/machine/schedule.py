@@ -155,6 +155,8 @@ def _stuck(live: list[_Task], ended: list[_Task], spins: int) -> SimulationError
             blocks[0].site,
             waits[0][0].thread(0),
             notes=((f"{gone.thread(0)} has ended without reaching it", None),),
+            hint="let every thread reach it, or name how many do: cute.arch.barrier(barrier_id=1, "
+            "number_of_threads=n)",
         )
     what = _extent([task.group.block for task in (*live, *ended)])
     notes = []
@@ -164,7 +166,10 @@ def _stuck(live: list[_Task], ended: list[_Task], spins: int) -> SimulationError
     if ended:
         notes.append((f"{_warps([task.group for task in ended], what)} ended", None))
     message = f"deadlock: no thread of the {what} can go on"
-    hint = None
+    hint = (
+        "let as many threads arrive, and as many bytes come, as those that wait expect: see what "
+        "they wait for above"
+    )
     if spins:
         message = f"deadlock: every running warp polls memory, {spins} times with no effect"
         hint = (

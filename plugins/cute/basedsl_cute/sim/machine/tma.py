@@ -157,6 +157,8 @@ def read_shared(g: Group, place: Any, lane: int, site: Site) -> Any:
             f"{bad + g.shared.base - start} of `{name}`",
             site,
             g.thread(lane),
+            hint="write all of it first, then cute.arch.fence_proxy('async.shared', space='cta') "
+            "and a barrier",
         )
     return g.shared.raw[place]
 
@@ -195,6 +197,7 @@ def _check_place(g: Group, tensor: TensorMap, at: int, lane: int, site: Site) ->
             site,
             g.thread(lane),
             hint=f"allocate it with byte_alignment={wanted}",
+            notes=((f"it is in `{g.shared_variable(at)[0]}`", None),),
         )
     size = int(np.prod(tensor.box)) * tensor.shared_itemsize
     if at < g.shared.base or at + size > g.shared.end:

@@ -50,6 +50,7 @@ def check_members(g: Group, members: Any, m: Mask, site: Site) -> None:
             f"{int(named[lane]):#010x} does not name it",
             site,
             g.thread(lane),
+            hint="name every lane that executes it in the mask, or let only those execute it",
         )
     absent = active & ((named & exist & ~here) != 0)
     if absent.any():
