@@ -182,6 +182,16 @@ def span_of_code(code: CodeType, instruction: int) -> Span:
     return Span(code.co_filename, line, col, end_line, end_col)
 
 
+def start_of_code(code: CodeType, instruction: int) -> tuple[int, int]:
+    """Return line and column of the instruction at byte offset `instruction` of `code`, as
+    `span_of_code` has them: most locations need no more.
+    """
+    line, _, col, _ = _positions_of(code)[instruction // 2]
+    if line is None:
+        return code.co_firstlineno, 0
+    return line, _characters(code.co_filename, line, col) if col else 0
+
+
 _Positions = list[tuple[int | None, int | None, int | None, int | None]]
 _KEPT_CODES = 64
 _positions: dict[int, tuple[CodeType, _Positions]] = {}
@@ -214,7 +224,8 @@ def _in_characters(
 
 
 def _characters(filename: str, line: int, nbytes: int) -> int:
-    text = linecache.getline(filename, line)
+    lines = linecache.getlines(filename)
+    text = lines[line - 1] if 0 < line <= len(lines) else ""
     if text.isascii():
         return nbytes
     return len(text.encode()[:nbytes].decode(errors="ignore"))
@@ -259,7 +270,7 @@ def assigned_name() -> str | None:
 
 
 def called_from(span: Span) -> str:
-    """Return the text of a note at a call."""
+    """Return the text of a note at the call that `span` is the place of."""
     name = enclosing_function(span)
     return "called from here" if name is None else f"called from {name}()"
 
@@ -298,13 +309,15 @@ def user_frame(start: FrameType | None = None) -> FrameType | None:
 
 
 def user_span(start: FrameType | None = None) -> Span | None:
-    """Return the span of the innermost user frame."""
+    """Return the span of the innermost user frame, from the frame `start` (by default, the
+    caller's) outwards; None without one.
+    """
     frame = user_frame(sys._getframe(1) if start is None else start)
     return None if frame is None else span_of_frame(frame)
 
 
 def span_of_function(fn: object) -> Span | None:
-    """Return the place where a Python function is defined, or None for other callables."""
+    """Return the place where the Python function `fn` is defined, or None for other callables."""
     code = getattr(fn, "__code__", None)
     return None if code is None else span_of_definition(code)
 
