@@ -235,7 +235,8 @@ class Driver:
             after.meets(function)
         check_shared_objects(call.function.fn, call.values, call.arguments, before)
         found = effects(before, after)
-        check_left_values(found, before, call.function.fn.__code__)
+        traced_codes = [one.fn.__code__ for one in (call.function, *traced.functions)]
+        check_left_values(found, before, traced_codes)
         return tuple(found)
 
     def _guards(self, call: BoundCall, traced: Sequence[DSLFunction] = ()) -> Guards:

@@ -293,6 +293,13 @@ def _shortened(notes: Sequence[Note]) -> tuple[Note, ...]:
 _FEW_CALLS = 20
 
 
+#: What to write in place of a function that is nested too deeply.
+TOO_DEEP = (
+    "some 500 levels fit, and each `elif` is one more: split it into several functions, or look "
+    "the value up in a list or an array"
+)
+
+
 def endless_recursion(error: RecursionError) -> DSLError:
     """Return the error for a recursion error of tracing: it names the function that recurses."""
     runs = _runs(_entries(error.__traceback__))
@@ -308,7 +315,7 @@ def endless_recursion(error: RecursionError) -> DSLError:
         return DSLRecursionError(
             f"{_name(first.tb_frame.f_code)} is nested too deeply to be compiled",
             span_of_code(first.tb_frame.f_code, first.tb_lasti),
-            hint="split it into several functions",
+            hint=TOO_DEEP,
         )
     run = next(r for r in runs if r[0].tb_frame.f_code is code)
     last = run[-1]

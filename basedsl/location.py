@@ -182,6 +182,16 @@ def span_of_code(code: CodeType, instruction: int) -> Span:
     return Span(code.co_filename, line, col, end_line, end_col)
 
 
+def start_of_code(code: CodeType, instruction: int) -> tuple[int, int]:
+    """Return line and column of the instruction at byte offset `instruction` of `code`, as
+    `span_of_code` has them: most locations need no more.
+    """
+    line, _, col, _ = _positions_of(code)[instruction // 2]
+    if line is None:
+        return code.co_firstlineno, 0
+    return line, _characters(code.co_filename, line, col) if col else 0
+
+
 _Positions = list[tuple[int | None, int | None, int | None, int | None]]
 _KEPT_CODES = 64
 _positions: dict[int, tuple[CodeType, _Positions]] = {}
@@ -214,7 +224,8 @@ def _in_characters(
 
 
 def _characters(filename: str, line: int, nbytes: int) -> int:
-    text = linecache.getline(filename, line)
+    lines = linecache.getlines(filename)
+    text = lines[line - 1] if 0 < line <= len(lines) else ""
     if text.isascii():
         return nbytes
     return len(text.encode()[:nbytes].decode(errors="ignore"))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from basedsl.location import Span, is_internal_frame, is_rewritten, span_of_code
+from basedsl.location import Span, is_internal_frame, is_library, is_rewritten, span_of_code
 
 if TYPE_CHECKING:
     import ast
@@ -83,12 +83,14 @@ def explain(error: Exception, hint_of: Callable[[Exception, str], str | None]) -
 
 
 def _last_user_entry(tb: TracebackType | None) -> TracebackType | None:
-    found = None
+    found = in_library = None
     while tb is not None:
-        if not is_internal_frame(tb.tb_frame):
+        if is_library(tb.tb_frame.f_code.co_filename):
+            in_library = tb
+        elif not is_internal_frame(tb.tb_frame):
             found = tb
         tb = tb.tb_next
-    return found
+    return found or in_library
 
 
 def _text(span: Span) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from basedsl.binding.arguments import from_storage, storage_format
 from basedsl.binding.result_types import ResultType, settle_result
 from basedsl.errors import DSLTypeError, plugin_defect, with_article
-from basedsl.location import span_of_function
+from basedsl.location import span_of_function, span_of_return
 from basedsl.numeric import Boolean, DynamicText, Numeric
 from basedsl.plugin import plugin_manager
 from basedsl.pytree import Node, copy_place, empty_like, flatten, leaf_paths, part_at
@@ -99,9 +99,17 @@ class Results:
         for i, leaf in enumerate(leaves):
             if id(leaf) in given:
                 self.leaves[i] = given[id(leaf)]
+            elif leaf is NotImplemented:
+                raise DSLTypeError(
+                    "NotImplemented is returned",
+                    span_of_return(fn),
+                    notes=(("a method of a Python number does not know one of run time", None),),
+                    hint="write the operator: 3 + n in place of (3).__add__(n)",
+                )
             elif type(leaf) is DynamicText:
                 raise DSLTypeError(
                     "a text that shows a value of run time is returned",
+                    span_of_return(fn),
                     notes=(("it is made while compiling, with ? for the value", None),),
                     hint="return the number, and make the text where the function is called",
                 )

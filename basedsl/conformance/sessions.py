@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from basedsl.conformance.cases import Buf
-from basedsl.conformance.compare import difference, run_dsl, run_python, same
+from basedsl.conformance.compare import difference, divides_by_zero, run_dsl, run_python, same
 from basedsl.conformance.declaration import Conformance
 from basedsl.conformance.fuzz import quick_compiler
 from basedsl.conformance.generate import Generator, inputs
@@ -174,6 +174,8 @@ def run_session(conformance: Conformance, seed: int, text: str) -> SessionReport
         python = run_python(python_module["program"], args, {})
         dsl = run_dsl(conformance, compiled, args, {})
         if isinstance(dsl.error, DSLError) and any(one in str(dsl.error) for one in REFUSALS):
+            return SessionReport("", number, refused=True)
+        if dsl.error is None and divides_by_zero(conformance, python):
             return SessionReport("", number, refused=True)
         found = difference(conformance, python, dsl)
         left, kept = python_module["state"](), dsl_module["state"]()

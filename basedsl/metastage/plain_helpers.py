@@ -3,18 +3,19 @@
 In a decorated function `type(n)`, `n is True` and the like go through hooks. A helper that is not
 decorated runs as it is: there `type(n) is int` is False of an Int64, and `flag is True` of a
 Boolean. Neither can be noticed from the number, so helpers whose code asks are watched while they
-are traced, by the interpreter's profiling hook; where no helper asks, nothing is.
+are traced, by the interpreter's profiling hook, or that of debuggers where a profiler has the
+first; where no helper asks, nothing is.
 """
 
 from __future__ import annotations
 
 import dis
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLError, DSLTypeError
 from basedsl.location import span_of_code
 from basedsl.numeric import Boolean, is_ambiguous, is_dynamic, python_class
 
@@ -89,29 +90,48 @@ def _decides(before: dis.Instruction | None, after: list[dis.Instruction]) -> bo
 
 
 class Watch:
-    """The profiling hook of one trace, in place from the first helper on that asks."""
+    """The hook of one trace that sees helpers return, in place from the first one on that asks."""
 
     def __init__(self, questions: Mapping[CodeType, list[Question]]) -> None:
         self._questions = questions
-        self._is_set = False
+        self._set: Callable[[Any], None] | None = None
 
     def start(self) -> None:
-        """Watch from now on if there are questions; not where another profiler runs."""
-        if self._questions and not self._is_set and sys.getprofile() is None:
-            self._is_set = True
+        """Watch from now on if there are questions. Where a profiler runs, the hook of debuggers
+        serves; DSLError where that is taken, too.
+        """
+        if not self._questions or self._set is not None:
+            return
+        if sys.getprofile() is None:
+            self._set = sys.setprofile
             sys.setprofile(self._on_event)
+        elif sys.gettrace() is None:
+            self._set = sys.settrace
+            sys.settrace(self._on_call)
+        else:
+            code, (question, *_) = next(iter(self._questions.items()))
+            raise DSLError(
+                f"the helper '{code.co_name}' asks for the class of a value, and cannot be watched",
+                span_of_code(code, question.offset),
+                notes=(("a profiler and a debugger run, which take both hooks", None),),
+                hint="decorate the helper, or compile without one of them",
+            )
 
     def __enter__(self) -> Watch:
         self.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._is_set:
-            sys.setprofile(None)
+        if self._set is not None:
+            self._set(None)
 
-    def _on_event(self, frame: FrameType, event: str, argument: Any) -> None:
+    def _on_call(self, frame: FrameType, event: str, argument: Any) -> Any:
+        return self._on_event if frame.f_code in self._questions else None
+
+    def _on_event(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "return" and frame.f_code in self._questions:
             _check(frame, self._questions[frame.f_code])
+        return self._on_event
 
 
 def _check(frame: FrameType, questions: list[Question]) -> None:

@@ -95,11 +95,30 @@ def floating(kit: Kit, T: Type, E: Type, x: Any, y: Any) -> Value:
     t = kit.type_of(T)
     a = kit.value(T, x)
     if isinstance(y, float) and y == 2.0:
-        return kit.op("arith.mulf", t, a, a)
+        square = kit.op("arith.mulf", t, a, a)
+        _check_overflow(kit, T, square, a)
+        return square
     F = T if T.width >= 32 else T.float32()
     base, exponent = (emit_conversion(kit, T, F, v) for v in (a, kit.value(T, y)))
     _check_power(kit, F, base, exponent)
-    return emit_conversion(kit, F, T, kit.op("math.powf", kit.type_of(F), base, exponent))
+    power = kit.op("math.powf", kit.type_of(F), base, exponent)
+    _check_overflow(kit, F, power, base, exponent)
+    return emit_conversion(kit, F, T, power)
+
+
+def _check_overflow(kit: Kit, F: Type, power: Value, *operands: Value) -> None:
+    if not kit.float_checks or not hasattr(F, "inf"):
+        return
+    t, infinity = kit.type_of(F), kit.constant(F, F.inf)
+
+    def fits() -> Value:
+        infinite = [kit.cmpf("oeq", kit.op("math.absf", t, v), infinity) for v in operands]
+        found = kit.cmpf("one", kit.op("math.absf", t, power), infinity)
+        for one in (kit.cmpf("uno", power, power), *infinite):
+            found = kit.op("arith.ori", kit.i1, found, one)
+        return found
+
+    check_float(kit, fits, OverflowError, "(34, 'Numerical result out of range')")
 
 
 def _check_power(kit: Kit, F: Type, base: Value, exponent: Value) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from basedsl.errors import CompilerBug, DSLError, with_article
+from basedsl.errors import TOO_DEEP, CompilerBug, DSLError, with_article
 from basedsl.mlir import MLIRContext, uninterrupted
 from basedsl.objectstage import failure, snapshot
 from basedsl.objectstage.failure import Diagnostic, PassFailed
@@ -250,7 +250,7 @@ class _Run:
         except RecursionError:
             raise DSLError(
                 "the branches and loops of this function are nested too deeply to be compiled",
-                hint="split it into several functions, or use a table in place of `elif`s",
+                hint=TOO_DEEP,
             ) from None
         except (ir.MLIRError, failure.Rejected) as error:
             raise self.failed(step.name, "lowering failed", error) from error

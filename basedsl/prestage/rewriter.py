@@ -15,7 +15,7 @@ from functools import cached_property
 from types import CodeType, FunctionType, MethodType
 from typing import NamedTuple
 
-from basedsl.errors import DSLSyntaxError
+from basedsl.errors import TOO_DEEP, DSLSyntaxError
 from basedsl.location import Span
 from basedsl.prestage.assignment import Assignment, analyse_assignment
 from basedsl.prestage.callbacks import RUNTIME, ControlFlowCallbacks
@@ -210,7 +210,7 @@ def stage_function(fn: FunctionType) -> StagedFunction:
         raise DSLSyntaxError(
             f"{code.co_name!r} is nested too deeply to be compiled",
             Span(code.co_filename, code.co_firstlineno),
-            "split it into several functions",
+            TOO_DEEP,
         ) from None
     rewriting = _Rewriting(new, tree, resolver.answers)
     key = id(code)

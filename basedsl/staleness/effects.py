@@ -8,12 +8,12 @@ guards taken before the trace and after it tell what changed.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import CellType, CodeType
 from typing import Any
 
 from basedsl.errors import DSLError
-from basedsl.location import Span, is_internal, span_of_code
+from basedsl.location import Span, is_internal, span_of_code, span_of_definition
 from basedsl.metastage.namespaces import instructions
 from basedsl.numeric import DynamicText, is_dynamic
 from basedsl.pytree import flatten
@@ -58,9 +58,9 @@ def drop_new_dynamic_attributes(before: Guards) -> None:
                     del guard.obj.__dict__[name]
 
 
-def check_left_values(found: dict[str, Any], before: Guards, code: CodeType) -> None:
+def check_left_values(found: dict[str, Any], before: Guards, codes: Sequence[CodeType]) -> None:
     """Raise a DSLError if something that outlives the call now holds a value of this trace; what
-    was changed is then put back.
+    was changed is then put back. `codes` are those that were traced.
     """
     for path, value in found.items():
         if any(map(_is_of_trace, flatten(value)[1])):
@@ -69,7 +69,8 @@ def check_left_values(found: dict[str, Any], before: Guards, code: CodeType) -> 
                     _put_back(guard)
             raise DSLError(
                 f"'{path}' outlives the call and cannot hold a dynamic value",
-                _span_of(code, path),
+                next(filter(None, (_span_of(code, path) for code in codes)), None)
+                or span_of_definition(codes[-1]),
                 hint="a value known only at run time does not exist after compilation: return it, "
                 "or store it in an array",
             )

@@ -19,8 +19,8 @@ from basedsl.location import (
     Span,
     internal_files,
     is_internal_frame,
-    span_of_code,
     span_of_frame,
+    start_of_code,
 )
 from basedsl.logs import logger
 from basedsl.mlir import Bindings
@@ -172,9 +172,10 @@ class Trace:
         found = self._locations.get(key)
         if found is None:
             self._codes[key[0]] = frame.f_code
-            spans = [span_of_code(self._codes[key[i]], key[i + 1]) for i in range(0, len(key), 2)]
-            found, *callers = map(self.loc_of, spans)
-            if callers:
+            found = self._loc_in(frame.f_code, key[1])
+            if len(key) > 2:
+                pairs = range(2, len(key), 2)
+                callers = [self._loc_in(self._codes[key[i]], key[i + 1]) for i in pairs]
                 found = self.ir.Location.callsite(found, callers)
             self._locations[key] = found
         return found
@@ -217,6 +218,10 @@ class Trace:
     def is_body(self, code: CodeType) -> bool:
         """Return True for code of the function that `body_of` was told of."""
         return id(code) in self._body
+
+    def _loc_in(self, code: CodeType, instruction: int) -> Any:
+        line, col = start_of_code(code, instruction)
+        return self.ir.Location.file(code.co_filename, line, col + 1)
 
     def loc_of(self, span: Span | None) -> Any:
         """`span` as an `ir.Location`; MLIR columns are 1-based, 0 means unknown."""

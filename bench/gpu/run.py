@@ -50,6 +50,7 @@ PROGRAMS = (
     Program("gpu/ampere_gemm.py", 110, quick=("--only", "calls")),
     Program("gpu/grouped_gemm.py", 30),
     Program("gpu/attention.py", 200, quick=("--quick",)),
+    Program("gpu/distributed.py", 150, quick=("--check-only",)),
     Program("gpu/kernels.py", 110, quick=("--only", "sgemm")),
     Program("gpu/programs.py", 90, quick=("--only", "elementwise")),
     Program("compile.py", 100, ("--repeat", "3"), quick=("--only", "elementwise", "--no-growth")),

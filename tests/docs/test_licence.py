@@ -158,6 +158,21 @@ def test_prints(capsys):
     assert capsys.readouterr().out == "compiling\n"
 
 
+def test_getattribute():
+    """Reads of the compiler's own arrive there, too; the result is Python's."""
+
+    class Counted:
+        value = 5
+
+        def __getattribute__(self, name):
+            reads.append(name)
+            return object.__getattribute__(self, name)
+
+    reads, counted = [], Counted()
+    assert toy.jit(lambda n: counted.value + n)(2) == 7
+    assert reads.count("value") == 1 and set(reads) == {"value", "__class__", "__dict__"}
+
+
 def test_coordinates_in_kernels():
     values = np.arange(4, dtype=np.float32)
     with pytest.raises(DSLError):

@@ -169,6 +169,13 @@ def variables_listed_at_the_top(n):
     return n + len(vars())  # error
 
 
+@refused("a text cannot be evaluated among the variables of a compiled function", "int")
+def a_text_evaluated_in_a_branch(n):
+    if n > 0:
+        n += eval("n * 2")  # error
+    return n
+
+
 _SEEN = []
 
 

@@ -7,6 +7,7 @@ import pytest
 from basedsl import DSLCallError, DSLTypeError
 from basedsl_cute import sim
 from basedsl_cute.distributed import PeerTimeoutError
+from basedsl_cute.ops.distributed import workspaces
 from basedsl_cute.ops.distributed.workspaces import ALGORITHMS, simulated_workspaces
 
 pytestmark = pytest.mark.usefixtures("sim")
@@ -127,6 +128,29 @@ def test_all_reduce_with_residual_and_norm(ranks, columns):
     for rank in range(ranks):
         assert (residual[rank] == total).all()
         np.testing.assert_allclose(y[rank], wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_calls_of_compiled_code(monkeypatch):
+    """On a GPU a call is one of compiled code: the same arguments, without the static ones."""
+    monkeypatch.setattr(workspaces.Flat, "is_on_gpu", True)
+    monkeypatch.setattr(workspaces, "_compiled", {})
+    x = arrays(2, (3, 64), np.float32)
+    y, residual = ([np.zeros((3, 64), np.float32) for _ in x] for _ in range(2))
+    sizes = np.array([1, 2], np.int32)
+    got = [np.zeros(2, np.int32) for _ in x]
+    weight = np.ones(64, np.float32)
+
+    def call(rank, space):
+        for algorithm in (*ALGORITHMS, None):
+            space.all_reduce(x[rank], y[rank], algorithm)
+        space.all_reduce_norm(x[rank], residual[rank], weight, y[rank])
+        space.all_to_all_rows(x[rank], sizes, y[rank], got[rank])
+
+    run(2, 0, call)
+    assert (residual[0] == sum(x)).all()
+    assert (y[0][:2] == np.stack([x[0][0], x[1][0]])).all()
+    assert [each.tolist() for each in got] == [[1, 1], [2, 2]]
+    assert len(workspaces._compiled) == 5
 
 
 def test_errors():

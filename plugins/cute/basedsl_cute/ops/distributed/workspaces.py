@@ -68,7 +68,7 @@ class Workspace:
         algorithm.
         """
         self.check()
-        a, b = _flat(x), _flat(y)
+        a, b = Flat(x), Flat(y)
         _same(a, b, "x", "y", a.count, b.count)
         if a.dtype not in _FLOATS:
             raise DSLTypeError(f"all_reduce adds Float32, Float16 and BFloat16, not {a.dtype}")
@@ -119,7 +119,7 @@ class Workspace:
 
     def _exchange(self, x: Any, y: Any, parts: bool, sums: bool) -> None:
         self.check()
-        a, b, ranks = _flat(x), _flat(y), self.num_ranks
+        a, b, ranks = Flat(x), Flat(y), self.num_ranks
         if sums and a.dtype not in _FLOATS:
             raise DSLTypeError(f"reduce_scatter adds Float32, Float16 and BFloat16, not {a.dtype}")
         each = a.count // ranks if parts else a.count
@@ -146,7 +146,7 @@ class Workspace:
         that `y` has no room for are not written: compare the sum of `got` with its rows.
         """
         self.check()
-        a, b, s, g = _flat(x), _flat(y), _flat(sizes), _flat(got)
+        a, b, s, g = Flat(x), Flat(y), Flat(sizes), Flat(got)
         ranks = self.num_ranks
         _same(a, b, "a row of x", "one of y", a.row, b.row)
         if (s.dtype, g.dtype, s.count, g.count) != (cute.Int32, cute.Int32, ranks, ranks):
@@ -169,7 +169,7 @@ class Workspace:
         at most a chunk of the workspace (32 KiB). Raises DSLTypeError for arrays that differ.
         """
         self.check()
-        a, r, v, b = _flat(x), _flat(residual), _flat(weight), _flat(y)
+        a, r, v, b = Flat(x), Flat(residual), Flat(weight), Flat(y)
         _same(a, b, "x", "y", a.count, b.count)
         _same(a, r, "x", "residual", a.count, r.count)
         _same(a, v, "a row of x", "weight", a.row, v.count)
@@ -194,7 +194,7 @@ class Workspace:
     def _lamport_bytes(self) -> int:
         return self.blocks * self.threads * 16
 
-    def _algorithm(self, a: _Flat, b: _Flat) -> str:
+    def _algorithm(self, a: Flat, b: Flat) -> str:
         ranks = self.num_ranks
         small = min(self._lamport_bytes, (1 << 20) // ranks)
         if a.nbytes <= small and _vector(a, b) * a.dtype.width == 128:
@@ -219,7 +219,7 @@ _compiled: dict[Any, Any] = {}  # functions for a GPU, whose calls run no Python
 
 def _run(
     function: Any,
-    arrays: tuple[_Flat, ...],
+    arrays: tuple[Flat, ...],
     memory: SymmetricTensor,
     numbers: tuple[Any, ...],
     statics: tuple[Any, ...],
@@ -236,8 +236,10 @@ def _run(
     code(*given)
 
 
-class _Flat:
+class Flat:
     """An argument as a flat array, with its element type and sizes."""
+
+    is_on_gpu = False
 
     def __init__(self, x: Any) -> None:
         record = ArrayRecord.of(x)
@@ -251,7 +253,8 @@ class _Flat:
             expected *= n
         self.array = x if len(record.shape) == 1 else x.reshape(-1)
         self.address, self.dtype = record.address, from_dlpack(*record.dtype)
-        self.is_on_gpu = record.is_on_gpu
+        if record.is_on_gpu:
+            self.is_on_gpu = True
         align = min(16, record.address & -record.address or 16)
         self.kind = record.dtype, align, record.device, expected >= 1 << 31
         self.count = expected
@@ -268,18 +271,14 @@ def _plan(dtype: Any, threads: int, unroll: int, vector: int, chunk: int) -> Pla
     return Plan(dtype, threads, unroll, vector, chunk)
 
 
-def _flat(x: Any) -> _Flat:
-    return _Flat(x)
-
-
-def _same(a: _Flat, b: _Flat, one: str, other: str, count: int, wanted: int) -> None:
+def _same(a: Flat, b: Flat, one: str, other: str, count: int, wanted: int) -> None:
     if a.dtype is not b.dtype:
         raise DSLTypeError(f"{one} is of {a.dtype.__name__}, {other} of {b.dtype.__name__}")
     if count != wanted:
         raise DSLTypeError(f"{other} has {wanted} elements, and {one} is for {count}")
 
 
-def _vector(a: _Flat, b: _Flat, nbytes: int | None = None) -> int:
+def _vector(a: Flat, b: Flat, nbytes: int | None = None) -> int:
     """The elements of the widest vectors that addresses and sizes allow."""
     size = a.dtype.width // 8
     together = 16 | a.address | b.address | (a.nbytes if nbytes is None else nbytes)

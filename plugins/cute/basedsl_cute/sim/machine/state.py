@@ -226,6 +226,7 @@ class TensorMemory:
         self.requests: list[TmemAllocation] = []
         self.relinquished: Site | None = None
         self.pending: list[PendingTmemWrite] = []
+        self.shadow: Any = None  # a TensorShadow, if races are checked
         self.group: tuple[int, Site] | None = None
 
 

@@ -27,6 +27,7 @@ from basedsl_cute.hardware.tensor_memory import (
     refused_ws_shape,
 )
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
+from basedsl_cute.sim.machine import tensor_races
 from basedsl_cute.sim.machine.state import Block, Group
 from basedsl_cute.sim.machine.tensor_memory import check_allocated, lane_and_column
 from basedsl_cute.sim.site import Site
@@ -188,6 +189,8 @@ def tmem_operand(
     elif (what.blocks, what.m) == (2, 128):
         copies = [rows, rows + 64]  # both halves of the lanes have the 64 rows
     places = [np.ix_(lanes + first_lane, columns) for lanes in copies]
+    for lanes, across in places:
+        tensor_races.begin_read(g, block, tensor_races.words_at(lanes, across), site)
 
     def read() -> Any:
         if not all(tmem.written[place].all() for place in places):

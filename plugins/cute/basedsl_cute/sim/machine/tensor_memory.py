@@ -17,6 +17,7 @@ from basedsl_cute.algebra import lane_stride, size, tmem_copy_atom
 from basedsl_cute.hardware.targets import WARP_SIZE, WARPS_PER_WARPGROUP
 from basedsl_cute.hardware.tensor_memory import MIN_TMEM_COLUMNS, TMEM_COLUMNS, TMEM_LANES
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
+from basedsl_cute.sim.machine import tensor_races
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.load_store import store_memory
 from basedsl_cute.sim.machine.schedule import Wait
@@ -312,6 +313,7 @@ def load(g: Group, copy: TmemCopy, address: Any, m: Mask) -> Any:
             copy.site,
             g.thread(int(bad[1])),
         )
+    tensor_races.check_load(g, tensor_races.words_at(lanes, columns), copy.site)
     words = tmem.words[lanes, columns]
     if copy.packed:
         halves = words & np.uint32(0xFFFF)
@@ -348,6 +350,8 @@ def store(g: Group, copy: TmemCopy, address: Any, values: Any, m: Mask) -> None:
         halves = np.empty((2 * len(words), WARP_SIZE), np.uint32)
         halves[0::2], halves[1::2] = words & np.uint32(0xFFFF), words >> np.uint32(16)
         words = halves
+    index = tensor_races.words_at(lanes, columns)
+    tensor_races.check_store(g, index, copy.site, is_complete=False)
     g.tmem_stores.append(PendingTmemStore(lanes, columns, words.copy(), copy.site))
 
 
@@ -358,4 +362,6 @@ def wait_for_stores(g: Group, m: Mask, site: Site) -> None:
     for pending in g.tmem_stores:
         tmem.words[pending.lanes, pending.columns] = pending.words
         tmem.written[pending.lanes, pending.columns] = True
+        index = tensor_races.words_at(pending.lanes, pending.columns)
+        tensor_races.check_store(g, index, pending.site, is_complete=True)
     g.tmem_stores.clear()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from basedsl_cute.sim.errors import SimulationError
-from basedsl_cute.sim.machine import races
+from basedsl_cute.sim.machine import races, tensor_races
 from basedsl_cute.sim.machine.mbarriers import arrive_later
 from basedsl_cute.sim.machine.state import Block, Group, Mask, PendingTmemWrite, TensorQueue
 from basedsl_cute.sim.machine.tensor_memory import group_blocks
@@ -62,6 +62,7 @@ def issue(
     """
     for block, write in writes:
         block.tensor_memory.pending.append(write)
+        stamp = tensor_races.begin_write(g, block, write.mask, write.site) or stamp
 
     def complete() -> None:
         perform()
