@@ -17,7 +17,6 @@ from basedsl_cute.sim.machine.memory import Segment
 from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.machine.word_history import PLAIN_READ, PLAIN_WRITE
 
-
 _INT64 = np.dtype(np.int64)
 
 
