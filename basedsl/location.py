@@ -270,7 +270,7 @@ def assigned_name() -> str | None:
 
 
 def called_from(span: Span) -> str:
-    """Return the text of a note at a call."""
+    """Return the text of a note at the call that `span` is the place of."""
     name = enclosing_function(span)
     return "called from here" if name is None else f"called from {name}()"
 
@@ -309,13 +309,15 @@ def user_frame(start: FrameType | None = None) -> FrameType | None:
 
 
 def user_span(start: FrameType | None = None) -> Span | None:
-    """Return the span of the innermost user frame."""
+    """Return the span of the innermost user frame, from the frame `start` (by default, the
+    caller's) outwards; None without one.
+    """
     frame = user_frame(sys._getframe(1) if start is None else start)
     return None if frame is None else span_of_frame(frame)
 
 
 def span_of_function(fn: object) -> Span | None:
-    """Return the place where a Python function is defined, or None for other callables."""
+    """Return the place where the Python function `fn` is defined, or None for other callables."""
     code = getattr(fn, "__code__", None)
     return None if code is None else span_of_definition(code)
 

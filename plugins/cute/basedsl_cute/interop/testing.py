@@ -71,7 +71,7 @@ class JitArguments:
         self._owners: list[Any] = []
 
     def add_to_scope(self, owners: Sequence[Any]) -> None:
-        """Keep objects that own the arguments' memory alive as long as the arguments."""
+        """Keep `owners`, objects that own the arguments' memory, alive as long as the arguments."""
         self._owners += owners
 
 

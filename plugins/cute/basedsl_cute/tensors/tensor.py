@@ -330,11 +330,11 @@ class Tensor(NoVector):
 
         @takes_location
         def store(self, value: TensorSSA) -> None:
-            """Store all elements from a vector of the same shape and element type."""
+            """Store all elements from `value`, a vector of the same shape and element type."""
 
         @takes_location
         def fill(self, value: Any) -> None:
-            """Set all elements to one number."""
+            """Set all elements to the number `value`."""
 
     def _checked(self, coord: Any) -> Any:
         coord = as_coordinate(coord)

@@ -149,6 +149,9 @@ class PersistentTileSchedulerParams:
 class StaticPersistentTileScheduler:
     """The sequence of tiles that one block computes: state that a loop carries.
 
+    `create` makes it: `current` is the number of a cluster of tiles of `params`, `step` the number
+    of clusters in the grid, and `place` the block's coordinates in its cluster.
+
     scheduler = StaticPersistentTileScheduler.create(params, block_idx(), grid_dim())
     work = scheduler.initial_work_tile_info()
     while work.is_valid_tile:

@@ -31,7 +31,7 @@ from basedsl_cute.ops.flash.gradients import attention_backward
 from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention as hopper
 
-_MOST_SPLITS = 32
+_MOST_SPLITS = 128
 _LAYOUTS = ("bshd", "bhsd")
 
 
@@ -232,7 +232,8 @@ def _chosen(
     processors = _multiprocessors(q)
     blocks = -(-longest * packed // tile[0]) * (extents.heads // packed) * extents.batches
     steps = -(-extents.keys // tile[1])
-    splits = min(_MOST_SPLITS, processors // max(blocks, 1), steps // 4)
+    resident = processors * (6 if warps == 1 else 2)  # blocks, for loads in flight
+    splits = min(_MOST_SPLITS, resident // max(blocks, 1), steps // 4)
     return config if splits < 2 else replace(config, splits=splits)
 
 
