@@ -76,7 +76,8 @@ class DSL(Generic[L]):
     ) -> Callable[[Callable[P, R]], DSLFunction[P, R, Any, Compiled]]: ...
 
     def jit(self, fn: Any = None, *, preprocess: bool = True) -> Any:
-        """Decorate a function that Python calls: each new tuple of argument types compiles it.
+        """Decorate the function `fn`, which Python calls: each new tuple of argument types compiles
+        it.
 
         With `preprocess=False` the function is traced as written: then a dynamic value cannot be
         the condition of an `if` or `while`, or a bound of a `for`. Raises DSLTypeError for
@@ -95,8 +96,8 @@ class DSL(Generic[L]):
     ) -> Callable[[Callable[P, R]], DSLFunction[P, R, Any, Compiled]]: ...
 
     def kernel(self, fn: Any = None, *, preprocess: bool = True) -> Any:
-        """Decorate a function that a @jit function launches on the device. `preprocess` is that of
-        `jit`. Raises DSLTypeError for anything but a Python function.
+        """Decorate the function `fn`, which a @jit function launches on the device. `preprocess` is
+        that of `jit`. Raises DSLTypeError for anything but a Python function.
         """
         with users_frames():
             return self._decorate(fn, "kernel", preprocess)
@@ -146,8 +147,8 @@ class DSL(Generic[L]):
         return register
 
     def ir_types(self, value: Any) -> list[Any]:
-        """Return the MLIR types that a Python object becomes as an argument; none for a static
-        one. Raises DSLCallError for an object that the DSL cannot pass.
+        """Return the MLIR types that the Python object `value` becomes as an argument; none for a
+        static one. Raises DSLCallError for an object that the DSL cannot pass.
         """
         with users_frames():
             kind = argument_type(self.language, value, None, "value")

@@ -94,7 +94,7 @@ class Language:
         return next((adapters[base] for base in kind.__mro__ if base in adapters), None)
 
     def register_adapter(self, kind: type, adapter: Callable[[Any], Any]) -> None:
-        """Let `adapter` convert values of a class and its subclasses to arguments."""
+        """Let `adapter` convert values of the class `kind` and its subclasses to arguments."""
         vars(self).setdefault("_adapters", {})[kind] = adapter
 
     def argument_type(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
@@ -121,7 +121,9 @@ class Language:
     # Tracing -------------------------------------------------------------------------------------
 
     def load_dialects(self, bindings: Bindings) -> None:
-        """Load the dialects that the DSL defines in Python (IRDL) into the current MLIR context."""
+        """Load the dialects that the DSL defines in Python (IRDL) into the current MLIR context, by
+        the MLIR `bindings`.
+        """
 
     def emitter(self, trace: Trace) -> Emitter:
         """Return the builder of control flow in the IR; by default that of the core, which emits
@@ -179,11 +181,15 @@ class Language:
         return [pipeline.input, *(step.name for step in pipeline)]
 
     def target_name(self, settings: Any) -> str:
-        """Return the name of the machine that is compiled for, a part of names of saved files."""
+        """Return the name of the machine that code with the options `settings` is for, a part of
+        names of saved files.
+        """
         return platform.machine()
 
     def synchronize(self, settings: Any) -> None:
-        """Wait until what was launched has finished: before the time of a run is taken."""
+        """Wait until what was launched with the options `settings` has finished: before the time of
+        a run is taken.
+        """
 
     def executor(
         self,

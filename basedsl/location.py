@@ -102,8 +102,9 @@ def is_library(filename: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of source: 1-based lines, 0-based columns in characters, end exclusive. `callers`
-    are the calls that led there, innermost first, where that is known.
+    """A stretch of source in the file `filename`, from `line` and `col` to `end_line` and
+    `end_col`, if these are known: 1-based lines, 0-based columns in characters, end exclusive.
+    `callers` are the calls that led there, innermost first, where that is known.
     """
 
     filename: str
@@ -270,7 +271,7 @@ def assigned_name() -> str | None:
 
 
 def called_from(span: Span) -> str:
-    """Return the text of a note at a call."""
+    """Return the text of a note at the call that `span` is the place of."""
     name = enclosing_function(span)
     return "called from here" if name is None else f"called from {name}()"
 
@@ -309,20 +310,22 @@ def user_frame(start: FrameType | None = None) -> FrameType | None:
 
 
 def user_span(start: FrameType | None = None) -> Span | None:
-    """Return the span of the innermost user frame."""
+    """Return the span of the innermost user frame, from the frame `start` (by default, the
+    caller's) outwards; None without one.
+    """
     frame = user_frame(sys._getframe(1) if start is None else start)
     return None if frame is None else span_of_frame(frame)
 
 
 def span_of_function(fn: object) -> Span | None:
-    """Return the place where a Python function is defined, or None for other callables."""
+    """Return the place where the Python function `fn` is defined, or None for other callables."""
     code = getattr(fn, "__code__", None)
     return None if code is None else span_of_definition(code)
 
 
 def span_of_return(fn: Any) -> Span | None:
-    """Return the first `return` with a value in a Python function; without one, or without the
-    source, its definition.
+    """Return the first `return` with a value in the Python function `fn`; without one, or without
+    the source, its definition.
     """
     import ast
     import inspect

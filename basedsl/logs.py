@@ -21,7 +21,7 @@ _installed: tuple[tuple[bool, Path | None, str], list[logging.Handler]] | None =
 
 
 def logger(name: str) -> logging.Logger:
-    """Return the logger of a part of the library."""
+    """Return the logger of the library's part `name`, such as "compile"."""
     return logging.getLogger(f"{ROOT}.{name}")
 
 

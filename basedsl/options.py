@@ -92,7 +92,9 @@ def is_set(text: str) -> str:
 
 
 def kept(artifact: str) -> Callable[[str], str]:
-    """Return how a boolean variable such as KEEP_PTX is read as a value of the option `keep`."""
+    """Return how a boolean variable such as KEEP_PTX is read as a value of the option `keep`: true
+    keeps `artifact`.
+    """
     return lambda text: artifact if negated(text) == "0" else ""
 
 
@@ -226,7 +228,7 @@ class Options:
         return cls(**values)
 
     def replace(self, **changes: Any) -> Self:
-        """Return this record with some values changed; an unknown name raises OptionError."""
+        """Return this record with the values of `changes`; an unknown name raises OptionError."""
         _refuse_unknown(type(self), changes)
         return self._changed(changes)
 
@@ -258,7 +260,7 @@ class Options:
         return cls(**values)
 
     def parse(self, text: str) -> Self:
-        """This record with changes written as on a command line: `--opt-level 3 --print-ir`."""
+        """This record with changes written in `text` as on a command line: `--opt-level 3`."""
         kinds = _kinds(type(self))
         changes: dict[str, Any] = {}
         words = shlex.split(text)

@@ -106,7 +106,7 @@ class Conformance:
         return int(self.dsl.language.default_float.width)
 
     def cases(self, area: str = "") -> list[tuple[str, Case]]:
-        """Return name and case of the programs that are run on the DSL, of all areas or of one."""
+        """Return name and case of the programs that are run on the DSL, of all areas or `area`."""
         from basedsl.conformance.features import why_skipped
         from basedsl.conformance.programs import all_cases
 
@@ -117,7 +117,7 @@ class Conformance:
         ]
 
     def check(self, case: Case) -> None:
-        """Run one program by Python and by the DSL; AssertionError where they differ."""
+        """Run the program `case` by Python and by the DSL; AssertionError where they differ."""
         from basedsl.conformance.compare import check
 
         check(self, case)
@@ -130,7 +130,7 @@ class Conformance:
         return skipped(self, all_cases())
 
     def jit(self, fn: Callable[..., Any]) -> Any:
-        """Decorate a helper that a program calls."""
+        """Decorate `fn`, a helper that a program calls."""
         return self.dsl.jit(fn)
 
     def launch(self, call: Any) -> None:
@@ -144,7 +144,7 @@ class Conformance:
         return self.jit(fn)  # type: ignore[no-any-return]
 
     def buffer(self, values: list[Any]) -> Any:
-        """Return an array with these numbers, of the DSL's default int or float."""
+        """Return an array with the numbers `values`, of the DSL's default int or float."""
         floats = any(isinstance(value, float) for value in values)
         kind = self.dsl.language.default_float if floats else self.dsl.language.default_int
         array = np.array(values, dtype=kind.numpy_dtype)

@@ -133,22 +133,24 @@ def result(*, alias: str | None = None, factory: TypeOf | None = None) -> Any:
 
 
 def i64_attr(*, default: Any = _REQUIRED) -> Any:
-    """Declare an integer attribute of 64 bits, read as an int."""
+    """Declare an integer attribute of 64 bits, read as an int; optional if `default` is given."""
     return IntegerField(default)
 
 
 def str_attr(*, default: Any = _REQUIRED) -> Any:
-    """Declare a string attribute, read as a str."""
+    """Declare a string attribute, read as a str; optional if `default` is given."""
     return TextField(default)
 
 
 def unit_attr(*, default: Any = False) -> Any:
-    """Declare a unit attribute, read as a bool."""
+    """Declare a unit attribute, read as a bool, which is `default` if the builder is not told."""
     return FlagField(default)
 
 
 def i64_array_attr(*, default: Any = _REQUIRED) -> Any:
-    """Declare an attribute that is an array of i64, read as a list of int."""
+    """Declare an attribute that is an array of i64, read as a list of int; optional if `default` is
+    given.
+    """
     return IntegersField(default)
 
 

@@ -54,7 +54,7 @@ class Runtime:
 
 
 def load_llvmir(text: str) -> native.LoadedObject:
-    """Compile and load LLVM IR that uses CPython's C API, such as a plugin's own unpackers."""
+    """Compile and load `text`, LLVM IR that uses CPython's C API, such as a plugin's unpackers."""
     # The text was optimised when it was made.
     return native.load_object(
         compile_kept_llvmir(text, native.NativeTarget(opt_level=0)), _symbols(text)

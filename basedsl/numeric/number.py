@@ -124,7 +124,9 @@ class Numeric(metaclass=NumericMeta):
 
     @classmethod
     def concrete(cls: type[N], value: Any, weak: bool = False) -> N:
-        """Make a number of this type from a Python number; DSLTypeError if it does not fit."""
+        """Make a number of this type from `value`, a Python number; DSLTypeError if it does not
+        fit. A `weak` number takes the type of the other operand, as literals do.
+        """
         return cls._known(check_literal(cls, value), weak)
 
     @classmethod
@@ -145,7 +147,7 @@ class Numeric(metaclass=NumericMeta):
 
     @classmethod
     def is_same_kind(cls, other: type[Numeric]) -> bool:
-        """Return True if both types are integers, or both floats."""
+        """Return True if this type and `other` are both integers, or both floats."""
         return cls.is_integer == other.is_integer and cls.is_float == other.is_float
 
     @classmethod
@@ -437,7 +439,7 @@ class Float(Numeric):
 
 
 def is_dynamic(x: Any) -> bool:
-    """Return True for a numeric value known only at run time, False for anything else."""
+    """Return True if x is a numeric value known only at run time, False for anything else."""
     return isinstance(x, Numeric) and x.region is not None
 
 

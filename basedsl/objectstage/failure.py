@@ -51,12 +51,12 @@ class Rejected(Exception):
 
 
 def reject(op: Any, message: str) -> NoReturn:
-    """Fail a Python pass at the user's line of `op`."""
+    """Fail a Python pass at the user's line of `op`, with the headline `message`."""
     raise Rejected(Diagnostic("error", message, span_of_location(op.operation.location)))
 
 
 def span_of_location(location: Any) -> Span | None:
-    """Find the Python span that an `ir.Location` stands for, or None.
+    """Find the Python span that `location`, an `ir.Location`, stands for, or None.
 
     Of several (fused or call-site locations) the first one in a user's file wins, then any file;
     call sites around it are its callers.

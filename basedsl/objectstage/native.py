@@ -262,7 +262,7 @@ def assembly(bitcode: bytes, target: NativeTarget | None = None) -> str:
 
 
 def compile_llvmir(llvmir: str, target: NativeTarget | None = None) -> bytes:
-    """Return object code of LLVM IR text."""
+    """Return the object code of the LLVM IR `llvmir` for `target`, by default this machine."""
     target = target or NativeTarget()
     return emit_object(optimise(llvmir, target), target)
 
@@ -296,7 +296,9 @@ class LoadedObject:
         return f"LoadedObject({len(self.object_bytes)} B)"
 
     def address_of(self, name: str) -> int:
-        """Return the address of a function or variable of this code; KeyError if it has none."""
+        """Return the address of the function or variable `name` of this code; KeyError if it has
+        none.
+        """
         found = self._lookups.get(name)
         if found is None:
             try:
@@ -306,7 +308,9 @@ class LoadedObject:
         return found
 
     def function(self, name: str, result: Any, *arguments: Any) -> Any:
-        """Return a ctypes function of `name`; it keeps the code alive."""
+        """Return the function `name` as one of ctypes, which keeps the code alive. `result` and
+        `arguments` are ctypes types.
+        """
         function: Any = ctypes.CFUNCTYPE(result, *arguments)(self.address_of(name))
         function.native_code = self
         return function

@@ -513,14 +513,14 @@ def dsl_names() -> tuple[str, ...]:
 
 
 def register_plugin(plugin: Any, name: str) -> None:
-    """Register a module, or an object, with hooks in this process, before the first compilation
-    that it is to see. Raises PluginError if it breaks the contract.
+    """Register `plugin`, a module or an object with hooks, as `name` in this process, before the
+    first compilation that it is to see. Raises PluginError if it breaks the contract.
     """
     plugin_manager().register(plugin, name)
 
 
 def unregister_plugin(name: str) -> None:
-    """Remove a plugin that `register_plugin` added."""
+    """Remove the plugin that `register_plugin` added as `name`."""
     plugin_manager().unregister(name)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import basedsl_cute as cute
+from basedsl import DSLTypeError
 from basedsl_cute.runtime import from_dlpack
 
 DTYPES = ["f4", "f2", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"]
@@ -324,3 +325,45 @@ def test_swizzled_and_coordinate_tensors_through_control_flow(sim):
     expected[:, 0], expected[:, 1] = a[:, 24], 25
     expected[3, :2] = 0, 1
     np.testing.assert_array_equal(b, expected)
+
+
+@cute.kernel
+def linear_kernel(y: cute.Tensor, v: cute.Tensor):
+    t = cute.arch.thread_idx()[0]
+    y[t] = 1.0
+    v[t] = y[t]
+
+
+@cute.jit
+def linear(y: cute.Tensor, v: cute.Tensor):
+    linear_kernel(y, v).launch(grid=1, block=4)
+
+
+def test_one_number_for_several_modes_is_an_error_on_request(sim):
+    y, v = np.zeros((2, 2), np.float32), np.zeros(4, np.float32)
+    linear(y, v)
+    assert (y == 1).all() and (v == 1).all()
+    with pytest.raises(DSLTypeError, match="with 2 modes is indexed by one number") as caught:
+        cute.compile(linear, y, v, options="--check-linear-index")
+    assert caught.value.span.source_line.strip() == "y[t] = 1.0"
+    assert caught.value.hint.startswith("write x[i, j]")
+    with pytest.raises(DSLTypeError, match="indexed by one number") as caught:
+        cute.compile(linear, v, y, options="--check-linear-index")
+    assert caught.value.span.source_line.strip() == "v[t] = y[t]"
+    cute.compile(linear, v, v.copy(), options="--check-linear-index")(v, v.copy())
+
+
+@cute.kernel
+def linear_read_kernel(y: cute.Tensor, v: cute.Tensor):
+    v[0] = y[3]
+
+
+@cute.jit
+def linear_read(y: cute.Tensor, v: cute.Tensor):
+    linear_read_kernel(y, v).launch(grid=1, block=1)
+
+
+def test_reading_by_one_number_is_an_error_on_request():
+    y, v = np.zeros((2, 2), np.float32), np.zeros(4, np.float32)
+    with pytest.raises(DSLTypeError, match="indexed by one number"):
+        cute.compile(linear_read, y, v, options="--check-linear-index --arch sim")

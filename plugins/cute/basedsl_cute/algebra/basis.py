@@ -15,7 +15,8 @@ from .ignored_location import takes_location
 
 
 class Ratio(Frozen):
-    """A positive rational number that is no integer, kept in lowest terms.
+    """A positive rational number, ``numerator / denominator``, that is no integer, kept in lowest
+    terms.
 
     `make_ratio` returns an int where the quotient is one.
     """
@@ -39,7 +40,7 @@ class Ratio(Frozen):
         return self
 
     def to(self, dtype: type) -> Any:
-        """Return the number as a ``float``, or as an ``int``, rounded down."""
+        """Return the number as ``dtype``: a ``float``, or an ``int``, rounded down."""
         if dtype is int:
             return self.numerator // self.denominator
         return dtype(self.numerator / self.denominator)

@@ -217,7 +217,7 @@ class ComposedLayout(Frozen):
         return is_static(self.offset) and self.outer.is_static
 
     def with_outer(self, outer: Any) -> ComposedLayout:
-        """Return the same function of another domain."""
+        """Return the same function of another domain, that of the layout ``outer``."""
         return ComposedLayout(self.inner, self.offset, outer)
 
     def __call__(self, *coord: Any, loc: Any = None, ip: Any = None) -> Any:

@@ -66,7 +66,7 @@ def coordinate_to_index(coord: Any, shape: IntTuple, stride: IntTuple) -> Any:
 
 @takes_location
 def crd2idx(coord: Any, shape: Any, stride: IntTuple | None = None) -> Any:
-    """Return the index of a coordinate in a layout, a shape, or ``shape:stride``.
+    """Return the index of the coordinate ``coord`` in a layout, a shape, or ``shape:stride``.
 
     A shape alone means the compact colexicographic layout. Raises LayoutError if the coordinate
     does not fit the shape's profile.

@@ -139,6 +139,8 @@ def make_fake_compact_tensor(
 ) -> FakeTensor:
     """Make a placeholder for a compact tensor argument of `cute.compile`, with derived strides.
 
+    `dtype` is the element type, `shape` the static or symbolic extents, `memspace` the address
+    space, and `assumed_align` the alignment in bytes that calls promise.
     `stride_order` numbers the modes from the fastest (0) on; by default the first is the fastest.
     Nested modes are numbered by their leaves. The other parameters are those of `make_fake_tensor`.
     Raises DSLCallError for other leaves and for an order that does not number the modes.

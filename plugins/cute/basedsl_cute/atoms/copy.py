@@ -36,7 +36,11 @@ class CopyOp:
         raise NotImplementedError
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
-        """Emit one instruction of `atom`; `pred` is a dynamic Boolean, or None for always."""
+        """Emit one instruction of `atom` that copies the tensor `src` to `dst`.
+
+        `pred` is a dynamic Boolean, or None for always; `fields` are further arguments of
+        `cute.copy`, such as the mbarrier `mbar_ptr` at which an asynchronous copy arrives.
+        """
         raise NotImplementedError
 
 
@@ -389,7 +393,8 @@ def _check_values(atom: CopyAtom, tiled_mma: Any, operand: str) -> None:
 def make_tiled_copy_C_atom(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
     """Make the smallest tiled copy of a tiled MMA's C: one instruction of the atom for each thread.
 
-    It serves to store an accumulator piece by piece.
+    It serves to store an accumulator of `tiled_mma` piece by piece. `atom` is made by
+    `make_copy_atom`.
     """
     _check_values(atom, tiled_mma, "C")
     return TiledCopy(atom, algebra.make_copy_tiling_C_atom(atom.tv, tiled_mma.tiling))

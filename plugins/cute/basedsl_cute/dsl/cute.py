@@ -221,7 +221,8 @@ class CuteDSL(DSL[Cute]):
         preprocessor: bool | None = None,
         **unknown: Any,
     ) -> Any:
-        """Decorate a function that Python calls: each new tuple of argument types compiles it.
+        """Decorate the function `fn`, which Python calls: each new tuple of argument types compiles
+        it.
 
         With `preprocess=False` (or `preprocessor=False`) the function is traced as written: then a
         dynamic value cannot be the condition of an `if` or `while`, or a bound of a `for`. Raises
@@ -247,7 +248,7 @@ class CuteDSL(DSL[Cute]):
         preprocessor: bool | None = None,
         **unknown: Any,
     ) -> Any:
-        """Decorate a kernel, which a @jit function launches: `kernel(a).launch(grid=, block=)`.
+        """Decorate the kernel `fn`, which a @jit function launches: `fn(a).launch(grid=, block=)`.
 
         `preprocess` and `preprocessor` are those of `jit`. Raises DSLTypeError for anything but a
         Python function.

@@ -92,8 +92,8 @@ def _active_clusters(number: int, cluster_size: int) -> int:
 
 @takes_location
 def get_smem_capacity_in_bytes(compute_capability: str | None = None) -> int:
-    """Return the most shared memory of one block in bytes, of a target such as "sm_90" or, by
-    default, of the current one.
+    """Return the most shared memory of one block in bytes, of the target `compute_capability` such
+    as "sm_90" or, by default, of the current one.
     """
     target: Target = current_target() if compute_capability is None else _target(compute_capability)
     return target.smem_per_block

@@ -127,8 +127,8 @@ def _checked(value: Any, name: str, expected: ArgumentType) -> ArgumentType:
 
 
 def load_module(path: str | Path, *, enable_tvm_ffi: bool = False) -> LoadedModule:
-    """Load the functions of an object file that `export_to_c` wrote, or of a shared library (".so")
-    linked from such files. `enable_tvm_ffi` has no effect.
+    """Load the functions of the object file at `path`, which `export_to_c` wrote, or of a shared
+    library (".so") linked from such files. `enable_tvm_ffi` has no effect.
 
     Returns a module with each function as the attribute of its prefix. Raises DSLRuntimeError for
     a file without exported functions, and for one that is not as it was written: an object file has
@@ -183,5 +183,6 @@ def _loaded(path: Path, data: bytes) -> LoadedModule:
 
 
 def find_runtime_libraries(*, enable_tvm_ffi: bool = False) -> list[str]:
-    """Return the libraries that an exported object is linked with besides libcuda: none."""
+    """Return the libraries that an exported object is linked with besides libcuda: none, whatever
+    `enable_tvm_ffi` is."""
     return []

@@ -76,8 +76,8 @@ class Report:
         return "\n".join([f"{self.benchmark.plot_name}:", *lines])
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write a table (.csv) and, where matplotlib is installed, a picture (.png); return the
-        files.
+        """Write to `folder` a table (.csv) and, where matplotlib is installed, a picture (.png);
+        return the files.
         """
         import csv
 

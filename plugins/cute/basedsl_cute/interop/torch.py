@@ -42,7 +42,7 @@ def _torch() -> Any:
 
 
 def dtype(kind: Any) -> Any:
-    """The torch dtype of a numeric class, or the one in which torch stores its bytes.
+    """The torch dtype of `kind`, a numeric class, or the one in which torch stores its bytes.
 
     Raises DSLTypeError for what is no numeric class.
     """
@@ -161,7 +161,8 @@ def device() -> str:
 def cute_tensor_like(
     data_ref: Any, cutlass_dtype: Any, is_dynamic_layout: bool, assumed_align: int | None = None
 ) -> tuple[HostTensor, Any]:
-    """Copy a torch tensor to the device, with its strides and with elements of `cutlass_dtype`.
+    """Copy the torch tensor `data_ref` to the device, with its strides and with elements of
+    `cutlass_dtype`.
 
     Returns a host tensor, the argument for `@jit` functions, and the torch tensor that owns its
     memory: of bytes for fp8 and narrower elements. Elements of less than a byte are packed at the
@@ -210,7 +211,7 @@ def _codes(values: Any, kind: Any) -> Any:
 def convert_cute_tensor(
     f32_torch_tensor: Any, cute_tensor: HostTensor, dtype: Any, is_dynamic_layout: bool = True
 ) -> HostTensor:
-    """Fill a host tensor with the converted values of a float32 torch tensor; returns it.
+    """Fill a host tensor with the converted values of `f32_torch_tensor`, of float32; returns it.
 
     `dtype` is the element type of `cute_tensor`, else DSLTypeError. With `is_dynamic_layout`, the
     converting kernel is compiled for dynamic shapes.

@@ -83,7 +83,7 @@ class CopyUniversalOp(CopyOp):
 
 @dataclass(frozen=True)
 class CopyG2ROp(CopyOp):
-    """The copy by loads from global memory into registers with a cache operator."""
+    """The copy by loads from global memory into registers with the cache operator `cache_mode`."""
 
     cache_mode: LoadCacheMode = LoadCacheMode.ALWAYS
     is_plain = True
@@ -188,7 +188,7 @@ class MmaUniversalOp(MmaOp):
         return algebra.thread_mma()
 
     def issue(self, d: Any, a: Any, b: Any, c: Any) -> None:
-        """Emit one multiply-add."""
+        """Emit one multiply-add, d = a * b + c, of tensors of one element."""
         trace = current_trace("gemm")
         bits = storage_bits(self.abacc_dtype)
         d, a, b, c = (contiguous_piece(x, bits) for x in (d, a, b, c))

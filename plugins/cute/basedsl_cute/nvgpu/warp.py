@@ -77,7 +77,12 @@ _NAMES = {
 
 
 class _WarpMma(MmaOp):
-    """The base of mma.sync: D = A B + C with A row-major and B column-major in registers."""
+    """The base of mma.sync: D = A B + C with A row-major and B column-major in registers.
+
+    - `ab_dtype`: the element type of A and, unless `b_dtype` is given, of B.
+    - `acc_dtype`: the element type of C and D.
+    - `shape_mnk`: the shape (M, N, K) of the instruction in elements.
+    """
 
     shape_mnk: tuple[int, int, int]
 
@@ -248,8 +253,8 @@ def emit_mma(atom: str, d: Any, a: Any, b: Any, c: Any) -> None:
 
 @dataclass(frozen=True)
 class _MatrixCopy(CopyOp):
-    """The base of copies of one, two or four matrices of 8x8 16-bit elements, transposed if
-    asked.
+    """The base of copies of `num_matrices` matrices (1, 2 or 4) of 8x8 16-bit elements, each
+    transposed if `transpose`.
     """
 
     transpose: bool = False
@@ -265,7 +270,7 @@ class _MatrixCopy(CopyOp):
             )
 
     def check_width(self, width: int) -> None:
-        """DSLTypeError for elements that the instruction would tear apart."""
+        """Raise DSLTypeError if elements of `width` bits would be torn apart."""
         if width > 32:
             raise DSLTypeError(
                 f"{type(self).__name__} gives each lane words of 32 bits, and an element has "

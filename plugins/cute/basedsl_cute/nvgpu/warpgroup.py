@@ -76,7 +76,14 @@ _TYPES_NAMED = {name: dtype for dtype, name in _TYPE_NAMES.items()}
 
 
 class _WarpgroupMma(MmaOp):
-    """The base of wgmma: D = A B + D, where D is registers, B shared memory and A either."""
+    """The base of wgmma: D = A B + D, where D is registers, B shared memory and A either.
+
+    - `a_dtype`, `b_dtype`, `acc_dtype`: the element types of A, B and D; `ab_dtype` where A and B
+      have the same.
+    - `shape_mnk`: the instruction's shape in elements. M is 64, and K has 256 bits.
+    - `a_src`: the memory of A, `OperandSource.SMEM` or `.RMEM`.
+    - `a_major_mode`, `b_major_mode`: the mode that is contiguous, `OperandMajorMode.K` or `.MN`.
+    """
 
     a_dtype: type[Numeric]
     b_dtype: type[Numeric]

@@ -48,7 +48,9 @@ class PipelineAsync:
     The producer of a stage waits until it is empty (`producer_acquire`), writes it, and arrives at
     its full barrier (`producer_commit`); the consumer waits until it is full (`consumer_wait`),
     reads it, and arrives at its empty barrier (`consumer_release`). Each has a `PipelineState` of
-    its own, which it advances, or uses the objects of `make_participants()`.
+    its own, which it advances, or uses the objects of `make_participants()`. `create` makes a
+    pipeline; the constructor takes the barriers `full` and `empty`, the static `facts`, and
+    `release`, where consumers arrive.
 
     >>> from basedsl_cute import pipeline
     >>> @cute.struct

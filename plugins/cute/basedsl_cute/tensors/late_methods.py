@@ -31,7 +31,7 @@ def load(self: Tensor) -> TensorSSA:
 
 
 def store(self: Tensor, value: TensorSSA) -> None:
-    """Store all elements from a vector of the same shape and element type.
+    """Store all elements from `value`, a vector of the same shape and element type.
 
     A signed integer also takes the unsigned one of its width, and the reverse: the bits are stored.
 
@@ -58,7 +58,7 @@ def store(self: Tensor, value: TensorSSA) -> None:
 
 
 def fill(self: Tensor, value: Any) -> None:
-    """Set all elements to one number: a Python number, or one of the element type.
+    """Set all elements to `value`: a Python number, or one of the element type.
 
     Raises DSLTypeError for a dynamic shape or a number of another type.
     """

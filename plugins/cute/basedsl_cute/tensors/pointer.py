@@ -242,12 +242,14 @@ class Pointer:
 
     @staticmethod
     def external_type(ir: Any) -> Any:
-        """Return the type of a pointer that an external function takes: a generic address."""
+        """Return the type of a pointer that an external function takes, a generic address, in the
+        MLIR bindings `ir`.
+        """
         return ir.Type.parse("!llvm.ptr")
 
     @staticmethod
     def external_value(value: Any) -> Any:
-        """Return a pointer as a generic address; DSLTypeError for anything else."""
+        """Return the pointer `value` as a generic address; DSLTypeError for anything else."""
         if not isinstance(value, Pointer):
             raise DSLTypeError(f"an external function's pointer got {value!r}")
         trace = current_trace("an external function")

@@ -258,7 +258,8 @@ class _AlignMaker:
 
 
 class struct:
-    """Class decorator that makes a struct type: annotated fields in order, aligned as in C.
+    """Make a struct type of the decorated class `declaration`: its annotated fields in order,
+    aligned as in C.
 
     Fields are numeric types, `struct.MemRange[dtype, count]` arrays, other structs, or
     `struct.Align[field, bytes]` of these. `SmemAllocator.allocate` puts one into shared memory.
@@ -287,7 +288,8 @@ class struct:
 
 
 class union:
-    """Class decorator that makes a union type: all annotated fields at offset 0. See `struct`."""
+    """Make a union type of the decorated class `declaration`: all annotated fields at offset 0. See
+    `struct`."""
 
     MemRange = struct.MemRange
     Align = struct.Align

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from basedsl import (
@@ -329,11 +330,11 @@ class Tensor(NoVector):
 
         @takes_location
         def store(self, value: TensorSSA) -> None:
-            """Store all elements from a vector of the same shape and element type."""
+            """Store all elements from `value`, a vector of the same shape and element type."""
 
         @takes_location
         def fill(self, value: Any) -> None:
-            """Set all elements to one number."""
+            """Set all elements to the number `value`."""
 
     def _checked(self, coord: Any) -> Any:
         coord = as_coordinate(coord)
@@ -358,7 +359,10 @@ class Tensor(NoVector):
         trace = current_trace_or_none()
         if trace is None or not getattr(trace.options, "check_linear_index", False):
             return
-        if is_internal_frame(sys._getframe(3)):
+        frame: FrameType | None = sys._getframe(3)
+        while frame is not None and frame.f_globals["__name__"].startswith("basedsl.metastage"):
+            frame = frame.f_back  # what the user's brackets were rewritten to
+        if frame is None or is_internal_frame(frame):
             return
         modes = ", ".join("ijklmnop"[: algebra.rank(self.layout)])
         raise DSLTypeError(

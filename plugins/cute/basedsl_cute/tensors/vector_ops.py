@@ -83,8 +83,8 @@ _EXTREMES = {
 
 
 def combine(which: str, a: Any, b: Any) -> Numeric:
-    """The larger ("max") or smaller ("min") of two numbers, in their common type; of a NaN and a
-    number, the number.
+    """The larger (`which` is "max") or smaller ("min") of the numbers a and b, in their common
+    type; of a NaN and a number, the number.
     """
     x, y = in_common_type(a, b)
     T = type(x)

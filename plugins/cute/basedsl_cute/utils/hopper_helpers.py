@@ -89,7 +89,8 @@ def make_smem_layout_a(
 ) -> Any:
     """Return the layout (M, K, stage) of A in shared memory, swizzled as wgmma and TMA know it.
 
-    `a_layout` says which mode of A is contiguous; M and K are those of `mma_tiler_mnk`.
+    `a_layout` says which mode of A is contiguous; M and K are those of `mma_tiler_mnk`. Elements
+    are of `a_dtype`, and there are `num_stages` stages.
 
     >>> hopper = cute.utils.hopper_helpers
     >>> row_major = cute.utils.LayoutEnum.ROW_MAJOR
@@ -109,7 +110,8 @@ def make_smem_layout_b(
 ) -> Any:
     """Return the layout (N, K, stage) of B in shared memory, swizzled as wgmma and TMA know it.
 
-    `b_layout` says which mode of B is contiguous; N and K are those of `mma_tiler_mnk`.
+    `b_layout` says which mode of B is contiguous; N and K are those of `mma_tiler_mnk`. Elements
+    are of `b_dtype`, and there are `num_stages` stages.
     """
     _, n, k = mma_tiler_mnk
     return _operand(b_layout, (n, k), b_dtype, (n, k, num_stages))
@@ -141,7 +143,8 @@ def make_smem_layout_epi(
 def sm90_get_smem_store_op(
     layout_d: LayoutEnum, elem_ty_d: type[Numeric], elem_ty_acc: type[Numeric]
 ) -> CopyAtom:
-    """Return the copy atom that stores accumulators, converted to `elem_ty_d`, to shared memory.
+    """Return the copy atom that stores accumulators of `elem_ty_acc`, converted to `elem_ty_d`, to
+    shared memory with the major mode of `layout_d`, a `LayoutEnum`.
 
     It is stmatrix of four matrices for 16-bit results, transposing where M is contiguous, and
     ordinary stores for others. Raises DSLTypeError for something else than element types.

@@ -40,7 +40,8 @@ class TensorMapUpdateMode(enum.Enum):
 class TensorMapManager:
     """Tensor maps of `bytes_per_tensormap` (128) bytes each, changed by one warp (sm_90a).
 
-    Raises DSLTypeError for another size.
+    `tensormap_update_mode` says whether a change is made in global or in shared memory. Raises
+    DSLTypeError for another size.
     """
 
     tensormap_update_mode: TensorMapUpdateMode
@@ -62,7 +63,7 @@ class TensorMapManager:
 
     @takes_location
     def init_tensormap_from_atom(self, copy_atom: Any, dst_ptr: Pointer, warp_id: int) -> None:
-        """Copy the atom's tensor map to `dst_ptr`, by warp `warp_id`."""
+        """Copy the tensor map of `copy_atom` to `dst_ptr`, by warp `warp_id`."""
         with predicated(_warp() == warp_id):
             tma.copy_tensormap(copy_atom, dst_ptr)
             arch.sync_warp()

@@ -17,7 +17,9 @@ from basedsl_cute.tensors.fast_divmod import FastDivmodDivisor
 
 
 class WorkTileInfo(NamedTuple):
-    """A tile's (M, N, L) in units of block tiles, and whether there is one."""
+    """A tile's coordinates and whether it exists: `tile_idx` is (M, N, L) in units of block tiles,
+    and `is_valid_tile` a Boolean.
+    """
 
     tile_idx: tuple[Any, Any, Any]
     is_valid_tile: Any
@@ -148,6 +150,9 @@ class PersistentTileSchedulerParams:
 
 class StaticPersistentTileScheduler:
     """The sequence of tiles that one block computes: state that a loop carries.
+
+    `create` makes it: `current` is the number of a cluster of tiles of `params`, `step` the number
+    of clusters in the grid, and `place` the block's coordinates in its cluster.
 
     scheduler = StaticPersistentTileScheduler.create(params, block_idx(), grid_dim())
     work = scheduler.initial_work_tile_info()

@@ -12,7 +12,7 @@ ACCESS_BITS = 128  # the widest access of one thread
 
 
 def common_vector(tensors: Sequence[Any], mode: int, *, whole: bool = False) -> int:
-    """Return the most elements along `mode` that every tensor can access at once, a power of two.
+    """Return the most elements along `mode` that all `tensors` can access at once, a power of two.
 
     They are at most 16 bytes of the narrowest type, and start aligned in every tensor, to their
     size, 16 bytes at most. With `whole`, they divide the extent too. Tensors of one mode are read

@@ -50,7 +50,8 @@ def test_masked_lanes_touch_nothing():
         (4 * 32 * LANES, 4, 32, 1),  # a column of 32 words: all in one bank
         (4 * 33 * LANES, 4, 1, 1),  # a column of rows padded by a word
         (4 * 36 * LANES, 4, 4, 1),
-        (8 * LANES, 8, 2, 2),  # half warps
+        (8 * LANES, 8, 2, 2),
+        (8 * (LANES // 16), 8, 1, 1),  # two addresses
         (16 * LANES, 16, 4, 4),  # quarter warps
         (0 * LANES, 16, 2, 2),  # one address for all, of each half warp
         (16 * (LANES // 8), 16, 2, 2),  # each quarter reads one address

@@ -138,7 +138,9 @@ def _steps(atom: CopyAtom, tmem: Tensor) -> list[int]:
 
 @dataclass(frozen=True)
 class _Load(_TmemCopy):
-    """The base of tcgen05.ld."""
+    """The base of tcgen05.ld: `repeat` is the number of repetitions along the columns, 1 to 128,
+    and `pack` says if a register holds 16 bits of two columns.
+    """
 
     repeat: Repetition | int = Repetition.x1
     pack: Pack = Pack.NONE
@@ -151,7 +153,9 @@ class _Load(_TmemCopy):
 
 @dataclass(frozen=True)
 class _Store(_TmemCopy):
-    """The base of tcgen05.st."""
+    """The base of tcgen05.st: `repeat` is the number of repetitions along the columns, 1 to 128,
+    and `unpack` says if a register is stored to two columns, 16 bits to each.
+    """
 
     repeat: Repetition | int = Repetition.x1
     unpack: Unpack = Unpack.NONE

@@ -41,7 +41,9 @@ class CpExpand(enum.Enum):
 
 @dataclass(frozen=True)
 class _Cp(CopyOp):
-    """The base of tcgen05.cp."""
+    """The base of tcgen05.cp: `cta_group` is the blocks whose tensor memory is written, and
+    `expand` the expansion of narrow elements.
+    """
 
     cta_group: CtaGroup = CtaGroup.ONE
     expand: CpExpand = CpExpand.NONE

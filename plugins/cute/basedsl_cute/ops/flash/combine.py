@@ -16,30 +16,45 @@ def combine_kernel(
     lse,  # a tensor or None
     splits: cute.Constexpr,
 ):
+    """Each lane weighs some of the parts, then sums some consecutive columns of all of them."""
     thread = arch.thread_idx()[0]
     tile, head, batch = arch.block_idx()
-    row, lane = tile * ROWS + thread // arch.WARP_SIZE, thread % arch.WARP_SIZE
-    batches = out.shape[3]
+    warp, lane = thread // arch.WARP_SIZE, thread % arch.WARP_SIZE
+    row, batches = tile * ROWS + warp, out.shape[3]
+    layout = cute.make_layout((splits, ROWS))
+    weights = cute.utils.SmemAllocator().allocate_tensor(cute.Float32, layout)
     if row < out.shape[0]:
         largest = -cute.Float32.inf
-        for s in cute.range(splits, unroll=1):
+        for s in cute.range(lane, splits, arch.WARP_SIZE):
             largest = arch.fmax(largest, logs[row, head, s * batches + batch])
+        largest = arch.warp_reduction_max(largest)
         base = cute.where(largest == -cute.Float32.inf, 0.0, largest)
         total = cute.Float32(0.0)
-        for s in cute.range(splits, unroll=1):
-            total += cute.math.exp(logs[row, head, s * batches + batch] - base)
+        for s in cute.range(lane, splits, arch.WARP_SIZE):
+            weight = cute.math.exp(logs[row, head, s * batches + batch] - base)
+            weights[s, warp] = weight
+            total += weight
+        total = arch.warp_reduction_sum(total)
         nothing = total == 0.0
         inverse = cute.where(nothing, 0.0, 1.0 / cute.where(nothing, 1.0, total))
         if cute.const_expr(lse is not None):
             if lane == 0:
                 log = base + cute.math.log(cute.where(nothing, 1.0, total))
                 lse[row, head, batch] = cute.where(nothing, -cute.Float32.inf, log)
-        for column in cute.range(lane, out.shape[1], arch.WARP_SIZE, unroll=1):
-            value = cute.Float32(0.0)
-            for s in cute.range(splits, unroll=1):
-                weight = cute.math.exp(logs[row, head, s * batches + batch] - base)
-                value += weight * inverse * parts[row, column, head, s * batches + batch]
-            out[row, column, head, batch] = out.element_type(value)
+        arch.sync_warp()
+        width = cute.size(out, mode=[1]) // arch.WARP_SIZE
+        value = cute.make_rmem_tensor((width,), cute.Float32)
+        value.fill(0.0)
+        for s in cute.range(splits, unroll=8):
+            part = cute.make_rmem_tensor((width,), cute.Float32)
+            source = parts[row, None, head, s * batches + batch]
+            cute.autovec_copy(cute.local_tile(source, (width,), (lane,)), part)
+            value.store(value.load() + part.load() * weights[s, warp])
+        result = cute.make_rmem_tensor((width,), out.element_type)
+        result.store((value.load() * inverse).to(out.element_type))
+        target = out[row, None, head, batch]
+        for i in cute.range_constexpr(width):
+            target[lane * width + i] = result[i]
 
 
 @cute.jit
@@ -53,7 +68,8 @@ def combine(
 ):
     """Join `parts` (queries, head, heads, splits x batches), results of softmax over parts of the
     keys, with `logs` (queries, heads, splits x batches), the logarithms of their sums, into `out`
-    (queries, head, heads, batches) and `lse` (queries, heads, batches) if given.
+    (queries, head, heads, batches) and `lse` (queries, heads, batches) if given. The extent of a
+    head is a multiple of 32.
     """
     grid = (cute.ceil_div(out.shape[0], ROWS), out.shape[2], out.shape[3])
     combine_kernel(parts, logs, out, lse, splits).launch(

@@ -201,7 +201,7 @@ def backward_kernel(
         to_smem = cute.make_tiled_copy_C(
             cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), dtype), mma_s
         )
-        target = to_smem.get_slice(lane).partition_D(cute.select(sds, [1, 0, 2])[None, None, 0])
+        target = to_smem.get_slice(lane).partition_D(cute.select(sds, [1, 0, 2]))
         both = pipeline.NamedBarrier(1, THREADS * cfg.groups)
         number = warp_number // 4 - 1
         alone = pipeline.NamedBarrier(2 + number, THREADS)
@@ -216,6 +216,7 @@ def backward_kernel(
             cute.group_modes(cute.local_tile(tma_sums, lines.shape, (None, 0)), 0, 2),
         )
         factor = scale * LOG2_E
+        parity = cute.Int32(0)  # of dS
         at_k, at_v, at_q, at_g = [pipe.make_participants()[1] for pipe in pipes]
         at_k.wait_and_advance()
         at_v.wait_and_advance()
@@ -240,7 +241,6 @@ def backward_kernel(
                 weights.store(scores.load().to(dtype))
                 # Again, for its branch: ptxas moves exponentials behind waits of one basic block.
                 at_g.wait_and_advance()
-                both.arrive_and_wait()  # dQ of the tile before is complete: dS may be overwritten
                 warpgroup.wait_group(0)
                 deltas = stats_of(sstats[None, 1, q_stage.index], coords)
                 by_change = as_rows(products)
@@ -251,10 +251,11 @@ def backward_kernel(
                 multiply(
                     mma_v, acc_v, as_wgmma_operand(weights), grads_t, None, g_stage.index, True
                 )
-                cute.copy(to_smem, to_smem.retile(change), target)
+                cute.copy(to_smem, to_smem.retile(change), target[None, None, None, parity])
                 arch.fence_view_async_shared()
-                both.arrive_and_wait()  # dS is in shared memory
-                multiply(mma_q, acc_q, changes, keys_t, 0, 0, False)
+                both.arrive_and_wait()  # dS is in shared memory, and that before has been read
+                multiply(mma_q, acc_q, changes, keys_t, parity, 0, False)
+                parity = 1 - parity
                 multiply(
                     mma_k, acc_k, as_wgmma_operand(change), queries_t, None, q_stage.index, True
                 )
@@ -418,7 +419,7 @@ def convert_kernel(
 
 def smem_layouts(dtype, head_k, head_v, cfg):
     """The staged layouts of the keys, values, queries and gradients, each (rows, head), and of dS
-    as (queries, keys) with queries contiguous.
+    as (queries, keys) with queries contiguous, whose two stages alternate.
     """
     m, n = cfg.tile
     return (
@@ -426,7 +427,7 @@ def smem_layouts(dtype, head_k, head_v, cfg):
         sm90.make_smem_layout_a(ROW, (n, m, head_v), dtype, 1),
         sm90.make_smem_layout_b(ROW, (n, m, head_k), dtype, cfg.stages),
         sm90.make_smem_layout_b(ROW, (n, m, head_v), dtype, cfg.stages),
-        sm90.make_smem_layout_a(COLUMN, (m, m, n), dtype, 1),
+        sm90.make_smem_layout_a(COLUMN, (m, m, n), dtype, 2),
     )
 
 

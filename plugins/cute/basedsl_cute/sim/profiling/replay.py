@@ -360,7 +360,7 @@ class Multiprocessor:
         elif not memory.writes or memory.atomic:
             warp.ready[one] = done
         # The unit takes in no more than it has queues for.
-        warp.time = max(warp.time, self.free["shared"] - 64)
+        warp.time = max(warp.time, self.free["shared"] - 256)
 
     def _fetch(self, time: float, nbytes: float) -> float:
         """Move bytes between the multiprocessor and L2, and memory; the time they are there."""

@@ -5,9 +5,9 @@ results have an entry per warp. The sizes are those of every architecture from s
 
 A lane's access lies within one 32-byte sector, since its address is a multiple of its size, at most
 16 bytes. Shared memory has 32 banks of 4 bytes: in one wavefront, each bank serves one word, to
-however many lanes. Accesses of 8 and 16 bytes are served by half warps (CUDA C++ Programming Guide,
-"Shared Memory", for 3.x on; that those of 16 bytes are, too, was seen on an H200: a word that all
-lanes read takes two wavefronts), ldmatrix and stmatrix one matrix of eight rows after another.
+however many lanes. Accesses of 16 bytes are served by half warps, ldmatrix and stmatrix one matrix
+of eight rows after another, all others whole: so counts Nsight Compute on an H200, where 16 bytes
+that all lanes read take two wavefronts and 8 bytes one (`bench/gpu/counters.py`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def wavefronts(addresses: Any, mask: Any, size: int, rows_each: int = 0) -> tupl
     """
     warps = len(addresses)
     each = max(size // WORD, 1)
-    parts = addresses.shape[1] // rows_each if rows_each else min(each, 2)
+    parts = addresses.shape[1] // rows_each if rows_each else max(each // 2, 1)
     words = addresses // WORD
     mask = mask.reshape(warps * parts, -1)
     words = words.reshape(warps * parts, -1)

@@ -39,7 +39,9 @@ __all__ = [
 
 @takes_location
 def transform_partitioned_tensor_layout(tensor: Tensor) -> Tensor:
-    """Return a view of ((M, N), MMA_M, MMA_N, rest...) as ((M, MMA_M), (N, MMA_N), rest...)."""
+    """Return a view of `tensor`, ((M, N), MMA_M, MMA_N, rest...), as ((M, MMA_M), (N, MMA_N),
+    rest...).
+    """
     layout = tensor.layout
     (m, n), mma_m, mma_n, *rest = layout.shape
     (dm, dn), d_mma_m, d_mma_n, *steps = layout.stride
