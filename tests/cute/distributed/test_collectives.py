@@ -151,6 +151,8 @@ def test_calls_of_compiled_code(monkeypatch):
     assert (y[0][:2] == np.stack([x[0][0], x[1][0]])).all()
     assert [each.tolist() for each in got] == [[1, 1], [2, 2]]
     assert len(workspaces._compiled) == 5
+    run(2, 0, lambda rank, space: space.all_reduce(x[rank], y[rank]), blocks=4)
+    assert len(workspaces._compiled) == 6  # a workspace of another size has code of its own
 
 
 def test_errors():

@@ -91,6 +91,7 @@ class SymmetricTensor:
         self.keep = keep
         self.closed = False
         self.dsl_kept: Any = None
+        self.slots = slots
         record = ArrayRecord.of(local)
         ranks = len(self.addresses)
         _check(record, self.addresses, rank)

@@ -15,6 +15,9 @@ import numpy as np
 Extents = tuple[int, ...]
 
 
+_KEPT = 16  # arrays of a grid
+
+
 class LaneGrid:
     """The coordinates of lanes: blocks, and z, y, x of a thread; `extents` of each, x fastest."""
 
@@ -26,6 +29,7 @@ class LaneGrid:
         for mask in (self.everybody, self.nobody):
             mask.flags.writeable = False
         self._indices: list[Any] = [None] * len(extents)
+        self._sums: dict[Any, Any] = {}
 
     def index(self, axis: int) -> Any:
         """The coordinate along an axis, `(lanes,)` in int64."""
@@ -36,6 +40,20 @@ class LaneGrid:
             line = np.arange(self.extents[axis], dtype=np.int64).reshape(shape)
             found = np.broadcast_to(line, self.extents).reshape(-1)
             self._indices[axis] = found
+        return found
+
+    def sum_of(self, coefficients: Extents, dtype: Any) -> Any:
+        """The sum of multiples of the coordinates, `(lanes,)`; kept, as most recur."""
+        found = self._sums.get((coefficients, dtype))
+        if found is None:
+            found = np.zeros(self.lanes, np.int64)
+            for axis, coefficient in enumerate(coefficients):
+                if coefficient and self.extents[axis] > 1:
+                    found += self.index(axis) * coefficient
+            found = found.astype(dtype, copy=False)
+            if len(self._sums) == _KEPT:
+                self._sums.clear()
+            self._sums[coefficients, dtype] = found
         return found
 
 
@@ -67,11 +85,9 @@ class Affine:
     def dense(self) -> Any:
         """The value of each lane, `(lanes,)`."""
         if self._dense is None:
-            out = np.full(self.grid.lanes, self.base, np.int64)
-            for axis, coefficient in enumerate(self.coefficients):
-                if coefficient and self.grid.extents[axis] > 1:
-                    out += self.grid.index(axis) * coefficient
-            self._dense = out.astype(self.dtype, copy=False)
+            with np.errstate(over="ignore"):  # parts may wrap where their sum does not
+                base = np.int64(self.base).astype(self.dtype)
+                self._dense = self.grid.sum_of(self.coefficients, self.dtype) + base
         return self._dense
 
     def astype(self, dtype: Any) -> Any:

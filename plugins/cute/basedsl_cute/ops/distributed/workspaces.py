@@ -229,7 +229,8 @@ def _run(
     if not arrays[0].is_on_gpu:
         function(*given, *statics)
         return
-    key = function, memory.num_ranks, statics, *(one.kind for one in arrays)
+    # The rank of a workspace is dynamic, its number of slots is not.
+    key = function, memory.num_ranks, memory.slots, statics, *(one.kind for one in arrays)
     code = _compiled.get(key)
     if code is None:
         code = _compiled[key] = cute.compile(function, *given, *statics)

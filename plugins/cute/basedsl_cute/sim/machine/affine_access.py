@@ -17,6 +17,8 @@ from basedsl_cute.sim.machine.memory import Segment
 from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.machine.word_history import PLAIN_READ, PLAIN_WRITE
 
+_INT64 = np.dtype(np.int64)
+
 
 def load(g: Group, a: MemoryAccess, address: Affine, m: Mask) -> Any:
     """The values that all lanes read; None if the access must be checked lane by lane."""
@@ -116,9 +118,9 @@ def _record(
     if g.races.history(segment, size) is None:
         return True
     if segment.kind != "global" or a.shape or not address.is_run(size):
-        offset = address.dense - segment.base
-        if segment.kind == "shared" and g.shape.blocks > 1:
-            offset = offset + g.copy_offset(segment)
+        blocks, *rest = address.coefficients
+        parts = (blocks + _copies(g, segment), *rest)
+        offset = address.grid.sum_of(parts, _INT64) + (address.base - segment.base)
         if kind == PLAIN_WRITE:  # of different lanes to different places
             g.races.record(g, a, segment, offset, None, kind, np.zeros(1, a.dtype))
         else:
