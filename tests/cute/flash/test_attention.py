@@ -90,6 +90,15 @@ def test_the_kernel_for_hopper(qkv, options, wanted, tile):
     close(lse, logs, 2e-3)
 
 
+@pytest.mark.slow
+def test_blocks_of_hopper_that_stay_for_many_tiles(qkv):
+    config = hopper.Config((64, 64), query_stages=2, turns=True, persistent=True)
+    out, lse = attention(*qkv, return_lse=True, config=config, causal=True)
+    values, logs = reference(*qkv, right=0)
+    close(out, values)
+    close(lse, logs, 2e-3)
+
+
 def test_hopper_with_a_function_and_rows_that_see_nothing():
     q, k, v = normal(1, 80, 2, 64), normal(1, 40, 1, 64, seed=1), normal(1, 40, 1, 64, seed=2)
 

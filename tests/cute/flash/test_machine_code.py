@@ -20,6 +20,10 @@ def test_the_kernel_for_hopper_spills_nothing(head, right):
     check(head, flash.HOPPER_CONFIGS[head][right is None], Variant(right=right))
 
 
+def test_the_kernel_for_few_keys_spills_nothing():
+    check(128, flash._HOPPER_FEW_KEYS, Variant(right=0))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("head", flash.HOPPER_CONFIGS)
 def test_the_kernel_for_hopper_with_a_mask_of_the_users_spills_nothing(head):

@@ -182,33 +182,21 @@ def attention(
 
 # Heads' extent -> configurations of the Hopper kernel with a bound on the right, without, and with
 # scores or masks of other kinds: those that fit into shared memory, and registers without a spill.
+# Of these the fastest on an H200, bench/results/2026-11-22-attention.md.
 HOPPER_CONFIGS = {
     64: (
-        hopper.Config((192, 128), persistent=False),
-        hopper.Config((192, 112), query_stages=2),
-        hopper.Config((128, 128), persistent=False),
+        hopper.Config((192, 128)),
+        hopper.Config((192, 128), turns=True),
+        hopper.Config((128, 128)),
     ),
-    96: (
-        hopper.Config((128, 128), query_stages=2),
-        hopper.Config((128, 160), query_stages=2),
-        hopper.Config((128, 96), persistent=False),
-    ),
-    128: (
-        hopper.Config((128, 128), query_stages=2),
-        hopper.Config((128, 160), query_stages=2),
-        hopper.Config((128, 96), persistent=False),
-    ),
-    192: (
-        hopper.Config((128, 96)),
-        hopper.Config((128, 112), persistent=False),
-        hopper.Config((128, 64), persistent=False),
-    ),
-    256: (
-        hopper.Config((128, 80), persistent=False),
-        hopper.Config((128, 80), persistent=False),
-        hopper.Config((64, 80), persistent=False),
-    ),
+    96: (hopper.Config((128, 128)), hopper.Config((128, 176)), hopper.Config((128, 96))),
+    128: (hopper.Config((128, 160)), hopper.Config((128, 176)), hopper.Config((128, 96))),
+    192: (hopper.Config((128, 96)), hopper.Config((128, 112)), hopper.Config((128, 64))),
+    256: (hopper.Config((128, 80)), hopper.Config((128, 80)), hopper.Config((64, 80))),
 }
+# With few keys a block's beginning and end weigh more than the turns of its warpgroups.
+_FEW_KEYS = 1024
+_HOPPER_FEW_KEYS = hopper.Config((128, 128), query_stages=2, turns=True, persistent=True)
 
 
 def _chosen(
@@ -221,6 +209,8 @@ def _chosen(
         bounded, free, scored = next(found for w, found in HOPPER_CONFIGS.items() if width <= w)
         if variant.is_scored or variant.mask is not None:
             return scored
+        if 64 < width <= 128 and extents.keys <= _FEW_KEYS:
+            return _HOPPER_FEW_KEYS
         return free if variant.right is None else bounded
     packed = extents.group if longest * extents.group <= 64 else 1
     tile = (64, 64 if max(extents.head, extents.head_v) <= 128 else 32)

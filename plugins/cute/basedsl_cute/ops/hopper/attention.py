@@ -4,8 +4,8 @@ A block computes tiles of queries, each of one head. A producer warp loads the q
 keys and values into two rings of stages. A consumer warpgroup has 64 rows. It starts S = Q K^T of
 the next tile of keys and O += P V of this one together, and makes the scores of the next into
 weights while the tensor cores go on with the values (FlashAttention-3, Shah and others, arXiv
-2407.08608, section 3.2). Weights stay in registers, as operand A of the second product. The first
-scores of a block's next tile of queries are computed while the result of this one is written.
+2407.08608, section 3.2). Weights stay in registers, as operand A of the second product. Blocks may
+stay for many tiles: the first scores of the next one are computed while this one is written.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Config:
     stages: int = 2
     query_stages: int = 1
     turns: bool = False
-    persistent: bool = True
+    persistent: bool = False
 
     @property
     def groups(self) -> int:
