@@ -102,8 +102,9 @@ def is_library(filename: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of source: 1-based lines, 0-based columns in characters, end exclusive. `callers`
-    are the calls that led there, innermost first, where that is known.
+    """A stretch of source in the file `filename`, from `line` and `col` to `end_line` and
+    `end_col`, if these are known: 1-based lines, 0-based columns in characters, end exclusive.
+    `callers` are the calls that led there, innermost first, where that is known.
     """
 
     filename: str
@@ -323,8 +324,8 @@ def span_of_function(fn: object) -> Span | None:
 
 
 def span_of_return(fn: Any) -> Span | None:
-    """Return the first `return` with a value in a Python function; without one, or without the
-    source, its definition.
+    """Return the first `return` with a value in the Python function `fn`; without one, or without
+    the source, its definition.
     """
     import ast
     import inspect

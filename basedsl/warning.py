@@ -24,8 +24,9 @@ def warn(
     span: Span | None = None,
     hint: str | None = None,
 ) -> None:
-    """Warn at `span`, by default the user's line that runs now. With the option
-    `warnings_as_errors` of the record `settings`, raise DSLError instead.
+    """Warn of `message`, of class `category`, at `span`, by default the user's line that runs now;
+    `hint` says what to write instead. With the option `warnings_as_errors` of the record
+    `settings`, raise DSLError instead.
     """
     if settings is not None and settings.warnings_as_errors:
         raise DSLError(f"{message} (a warning, and warnings_as_errors is set)", span, hint)

@@ -55,12 +55,12 @@ def bool_(*args: Any) -> Any:
 
 
 def max_(*args: Any, key: Function | None = None, **kwargs: Any) -> Any:
-    """`max(...)` of arguments or of one iterable; numbers promote to one type."""
+    """`max(...)` of arguments or one iterable, compared by `key`; numbers promote to one type."""
     return _extreme(builtins.max, args, key, kwargs)
 
 
 def min_(*args: Any, key: Function | None = None, **kwargs: Any) -> Any:
-    """`min(...)` of arguments or of one iterable; numbers promote to one type."""
+    """`min(...)` of arguments or one iterable, compared by `key`; numbers promote to one type."""
     return _extreme(builtins.min, args, key, kwargs)
 
 

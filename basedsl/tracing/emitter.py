@@ -22,7 +22,12 @@ Values = Sequence[Value]
 
 @dataclass(frozen=True)
 class LoopHints:
-    """Hints of the user for a loop; an emitter passes on those that its IR can express."""
+    """Hints of the user for a loop; an emitter passes on those that its IR can express.
+
+    `unroll` is the number of iterations to put into one, `unroll_full` asks for all of them,
+    `prefetch_stages` is the number of iterations by which loads run ahead, and `vectorize` asks for
+    vector instructions.
+    """
 
     unroll: int | None = None
     unroll_full: bool = False

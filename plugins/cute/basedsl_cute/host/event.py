@@ -15,6 +15,7 @@ from basedsl import ArgumentType, DSLTypeError, Int64, is_dynamic, with_article
 class Event:
     """A CUDA event in compiled code, whose handle is known at run time. As the annotation of a
     parameter of a @jit function, it also takes a handle (CUevent) as an integer.
+    `value` is the handle in the IR, of 64 bits.
     """
 
     __dsl_leaf__ = True

@@ -20,6 +20,7 @@ from basedsl_cute.device.driver import stream_handle
 class Stream:
     """A CUDA stream in compiled code, whose handle is known at run time. As the annotation of a
     parameter of a @jit function, it also takes a handle (CUstream) as an integer.
+    `value` is the handle in the IR, of 64 bits.
     """
 
     __dsl_leaf__ = True

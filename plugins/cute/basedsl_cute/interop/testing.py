@@ -209,7 +209,8 @@ def _range(tag: str | None) -> Iterator[None]:
 def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:
     """The number of argument sets of `one_workspace_bytes` that exceed the L2 cache together.
 
-    It is at most the number of calls. Raises DSLCallError for a size below 1.
+    It is at most the number of calls, `warmup_iterations` and `iterations` together. Raises
+    DSLCallError for a size below 1.
     """
     if one_workspace_bytes < 1:
         raise DSLCallError(f"a workspace has at least one byte, not {one_workspace_bytes}")
@@ -234,7 +235,7 @@ def tune(
     if it takes them, and a combination by name; it returns the function that is timed, as by
     `benchmark`, with `kernel_arguments` unless `func` has got them and the function needs none. A
     combination that raises is skipped; if all raise, the first error is raised, and DSLCallError
-    if there is none at all.
+    if there is none at all. `warmup_iterations` calls are not timed, `iterations` are, on `stream`.
     """
     given = kernel_arguments or JitArguments()
 
@@ -310,7 +311,8 @@ def autotune_jit(
     have new values (of arrays, a new shape or type). A parameter that a call passes is not tuned.
     Results are kept on disk, below the folder of the cache, for other processes on such a device;
     the option `cache` turns that off, and a change of the function's text forgets them.
-    `cute.compile` takes the decorated function too, and compiles it for the fastest values.
+    `cute.compile` takes the decorated function too, and compiles it for the fastest values. Each
+    combination is timed by `iterations` calls, after `warmup_iterations` that are not timed.
     """
 
     def decorate(function: Any) -> Callable[..., Any]:

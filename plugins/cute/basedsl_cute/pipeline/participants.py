@@ -26,8 +26,8 @@ from basedsl_cute.pipeline.state import (
 
 
 class ProducerHandle(NamedTuple):
-    """A stage that a producer has acquired: its `index`, parity `phase`, and `count` of stages
-    before it.
+    """A stage of `pipeline` that a producer has acquired: its `index`, parity `phase`, and `count`
+    of stages before it.
     """
 
     pipeline: Any
@@ -47,8 +47,8 @@ class ProducerHandle(NamedTuple):
 
 
 class ConsumerHandle(NamedTuple):
-    """A stage that a consumer has waited for: its `index`, parity `phase`, and `count` of stages
-    before.
+    """A stage of `pipeline` that a consumer has waited for: its `index`, parity `phase`, and
+    `count` of stages before.
     """
 
     pipeline: Any
@@ -91,7 +91,9 @@ class _Participant:
 
 
 class PipelineProducer(_Participant):
-    """The participant that fills stages; `pipeline.make_participants()` makes it."""
+    """The participant that fills stages; `pipeline.make_participants()` makes it. `state` is the
+    stage that it fills next.
+    """
 
     user_type = PipelineUserType.Producer
     ImmutableResourceHandle = ProducerHandle
@@ -138,7 +140,9 @@ class PipelineProducer(_Participant):
 
 
 class PipelineConsumer(_Participant):
-    """The participant that reads stages; `pipeline.make_participants()` makes it."""
+    """The participant that reads stages; `pipeline.make_participants()` makes it. `state` is the
+    stage that it reads next.
+    """
 
     user_type = PipelineUserType.Consumer
     ImmutableResourceHandle = ConsumerHandle

@@ -17,7 +17,9 @@ from basedsl_cute.tensors.fast_divmod import FastDivmodDivisor
 
 
 class WorkTileInfo(NamedTuple):
-    """A tile's (M, N, L) in units of block tiles, and whether there is one."""
+    """A tile's coordinates and whether it exists: `tile_idx` is (M, N, L) in units of block tiles,
+    and `is_valid_tile` a Boolean.
+    """
 
     tile_idx: tuple[Any, Any, Any]
     is_valid_tile: Any
