@@ -116,10 +116,9 @@ def _emit(
                     record = _record(value, operands)
                     if record is not None:
                         variables[name] = record
-            if not inner.f_code.co_name.startswith("__dsl"):  # else a body that rewriting made
-                functions.append(
-                    {"name": inner.f_code.co_name, "line": line, "variables": variables}
-                )
+            name = inner.f_code.co_name
+            if name == inner.f_code.co_qualname.rpartition(".")[2]:  # else a body of a loop or if
+                functions.append({"name": name, "line": line, "variables": variables})
                 line, variables = 0, {}
         inner = inner.f_back
     point = {"stops": stops, "file": filename, "functions": functions}

@@ -1,12 +1,14 @@
 """Decisions of the debugger: at which debug point it stops, and for which thread.
 
-There is one state for a process, since there is one terminal. Lanes run in lock step, so that all
+There is one state for a process, since there is one user. Lanes run in lock step, so that all
 lanes of a warp are at a point together, and those of other warps are where they were last.
 """
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,16 +21,34 @@ from basedsl_cute.sim.machine.state import Group, Mask, SimLaunch
 
 @dataclass
 class Breakpoint:
-    """A line where to stop, in `file` or in any, if `condition` holds for a thread."""
+    """A line where to stop, in `file` (its real path) or in any, if `condition` holds for a thread,
+    and `hits_wanted` for how often that was so. A front end gives it a number.
+    """
 
     line: int
     condition: str | None = None
     file: str | None = None
+    hits_wanted: Callable[[int], bool] | None = None
+    hits: int = 0
+    number: int = 0
+
+    def is_at(self, point: DebugPoint) -> bool:
+        """True if it is the line of a debug point."""
+        return self.line == point.line and (
+            self.file is None or self.file == _real_path(point.file)
+        )
+
+    def counts(self) -> bool:
+        """Count a hit; True if it is one to stop at."""
+        self.hits += 1
+        return self.hits_wanted is None or self.hits_wanted(self.hits)
 
 
 @dataclass
 class Stop:
-    """A stop: the point, the lanes there and their values, and the lane that is looked at."""
+    """A stop: the point, the lanes there and their values, the lane that is looked at, and why it
+    is one, with the breakpoint if it is at one.
+    """
 
     g: Group
     point: DebugPoint
@@ -36,12 +56,14 @@ class Stop:
     mask: Mask
     lane: int
     why: str
+    breakpoint: Breakpoint | None = None
 
-    def variables(self, lane: int | None = None) -> ThreadVariables:
-        """The variables of a lane, by default of the one that is looked at."""
-        return ThreadVariables(
-            self.g, self.point, self.operands, self.lane if lane is None else lane
-        )
+    def variables(self, lane: int | None = None, function: int = 0) -> ThreadVariables:
+        """The variables of a lane, by default of the one that is looked at, in one of the
+        functions that are called there, by default the innermost.
+        """
+        records = self.point.known(function)
+        return ThreadVariables(self.g, records, self.operands, self.lane if lane is None else lane)
 
     @property
     def lanes(self) -> list[int]:
@@ -50,13 +72,14 @@ class Stop:
             list(range(self.g.lanes)) if self.mask is None else np.flatnonzero(self.mask).tolist()
         )
 
-    def evaluate(self, expression: str, lane: int | None = None) -> Any:
+    def evaluate(self, expression: str, lane: int | None = None, function: int = 0) -> Any:
         """The value of a Python expression of the variables. Raises what it raises."""
-        return eval(expression, {"np": np}, self.variables(lane))
+        return eval(expression, {"np": np}, self.variables(lane, function))
 
 
 class FrontEnd(Protocol):
-    """A front end: it shows a stop, and returns what to do: "step", "next", "continue", "detach".
+    """A front end: it shows a stop, and returns what to do: "step", "next", "out", "continue",
+    "detach".
 
     It may change the state's breakpoints, watches and focus.
     """
@@ -67,7 +90,7 @@ class FrontEnd(Protocol):
 @dataclass
 class State:
     """The wishes of the user. `focus` is the block and the thread that steps follow, None
-    until there is one.
+    until there is one. `pausing` is why to stop at whatever point comes next, empty not to.
     """
 
     front: FrontEnd | None = None
@@ -77,6 +100,7 @@ class State:
     depth: int = 0
     focus: tuple[int, int] | None = None
     launch: SimLaunch | None = None
+    pausing: str = ""
 
 
 state = State()
@@ -88,7 +112,7 @@ def reach(g: Group, point: DebugPoint, operands: tuple[Any, ...], m: Mask) -> No
     """
     if state.mode == "detach" and state.launch is g.launch:
         return
-    if os.environ.get("PYTHONBREAKPOINT") == "0":
+    if point.stops and os.environ.get("PYTHONBREAKPOINT") == "0":
         return
     if state.launch is not g.launch:  # a new launch, of which nothing is known yet
         state.launch = g.launch
@@ -111,16 +135,19 @@ def _choose(stop: Stop) -> None:
     """Set the lane of a stop and why it is one, if it is."""
     lane = _focused(stop)
     point = stop.point
-    if lane is not None and state.mode in ("step", "next"):
-        if not point.stops and (state.mode == "step" or point.depth <= state.depth):
-            stop.lane, stop.why = lane, state.mode
+    deepest = {"step": point.depth, "next": state.depth, "out": state.depth - 1}
+    if lane is not None and not point.stops and point.depth <= deepest.get(state.mode, 0):
+        stop.lane, stop.why = lane, state.mode
+    if state.pausing:
+        stop.lane, stop.why = stop.lanes[0] if lane is None else lane, state.pausing
+        state.pausing = ""
     if lane is not None and _changed(stop, lane):
         return
     for one in state.breakpoints:
-        if one.line == point.line and not point.stops and one.file in (None, point.file):
+        if not point.stops and one.is_at(point):
             found = _first(stop, one.condition, lane)
-            if found is not None:
-                stop.lane, stop.why = found, f"breakpoint at line {one.line}"
+            if found is not None and one.counts():
+                stop.lane, stop.why, stop.breakpoint = found, f"breakpoint at line {one.line}", one
                 return
     if point.stops and state.mode != "detach":
         if state.focus is None:
@@ -152,6 +179,11 @@ def _first(stop: Stop, condition: str | None, lane: int | None) -> int | None:
         except Exception:  # a name that is not known at this point
             return None
     return None
+
+
+@functools.cache
+def _real_path(path: str) -> str:
+    return os.path.realpath(path)
 
 
 def _changed(stop: Stop, lane: int) -> bool:

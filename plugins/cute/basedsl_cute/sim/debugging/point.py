@@ -22,14 +22,12 @@ class Function(NamedTuple):
 @dataclass(frozen=True, slots=True, eq=False)
 class DebugPoint:
     """One place: `stops` marks a `breakpoint()`, the others are lines that steps stop at.
-    `functions` are those that are called there, innermost first, and `variables` what the
-    innermost one and its callers know.
+    `functions` are those that are called there, innermost first.
     """
 
     stops: bool
     file: str
     functions: tuple[Function, ...]
-    variables: dict[str, Any]
     site: Site
 
     @property
@@ -47,7 +45,11 @@ class DebugPoint:
         """Read the attribute of an operation."""
         found = json.loads(text)
         functions = tuple(Function(**one) for one in found["functions"])
-        variables: dict[str, Any] = {}
-        for one in reversed(functions):
-            variables |= one.variables
-        return DebugPoint(found["stops"], found["file"], functions, variables, site)
+        return DebugPoint(found["stops"], found["file"], functions, site)
+
+    def known(self, function: int = 0) -> dict[str, Any]:
+        """The records of what one of the functions and its callers know."""
+        found: dict[str, Any] = {}
+        for one in reversed(self.functions[function:]):
+            found |= one.variables
+        return found

@@ -71,7 +71,7 @@ class Prompt(cmd.Cmd):
     def do_vars(self, line: str) -> None:
         """vars: show all variables."""
         variables = self.stop.variables()
-        for name in sorted(self.stop.point.variables):
+        for name in sorted(self.stop.point.known()):
             self._say(f"{name} = {shown(variables[name])}")
 
     def do_warp(self, line: str) -> None:

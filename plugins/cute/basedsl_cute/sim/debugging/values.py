@@ -8,7 +8,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from basedsl_cute.sim.debugging.point import DebugPoint
 from basedsl_cute.sim.machine.memory import (
     LOCAL_WINDOW,
     SHARED_WINDOW,
@@ -36,19 +35,21 @@ def dtype_named(name: str) -> Any:
 class ThreadVariables(dict[str, Any]):
     """The variables of one lane at a debug point, each read when it is asked for."""
 
-    def __init__(self, g: Group, point: DebugPoint, operands: tuple[Any, ...], lane: int) -> None:
+    def __init__(
+        self, g: Group, records: dict[str, Any], operands: tuple[Any, ...], lane: int
+    ) -> None:
         super().__init__()
-        self._g, self._point, self._operands, self._lane = g, point, operands, lane
+        self._g, self._records, self._operands, self._lane = g, records, operands, lane
 
     def __missing__(self, name: str) -> Any:
+        if name in self._records:
+            self[name] = value = self._read(self._records[name])
+            return value
         if name == "thread":
             return int(self._g.shape.linear[self._lane])
         if name == "block":
             return block_number(self._g, self._lane)
-        if name not in self._point.variables:
-            raise KeyError(name)
-        self[name] = value = self._read(self._point.variables[name])
-        return value
+        raise KeyError(name)
 
     def _read(self, record: Any) -> Any:
         if not isinstance(record, dict):
