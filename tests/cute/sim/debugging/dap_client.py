@@ -75,6 +75,6 @@ class Editor:
             self.events.append(message)
 
     def output(self, category):
-        """What the program has printed, as far as it has come."""
+        """The text that the program has printed, as far as it has come."""
         outputs = [one["body"] for one in self.events if one["event"] == "output"]
         return "".join(one["output"] for one in outputs if one["category"] == category)

@@ -175,7 +175,7 @@ class Adapter:
 
 
 def _checked(given: Message) -> dict[str, Any]:
-    """What to start, of the arguments of `launch`, as debugpy calls them. Raises RequestError."""
+    """The arguments of `launch`, named as debugpy does, say what to start. Raises RequestError."""
     program, cwd = given.get("program"), given.get("cwd") or os.getcwd()
     if not isinstance(program, str):
         raise RequestError("launch needs 'program', the path of a Python file")
