@@ -25,7 +25,8 @@ def observers_of(dsl: str) -> list[Observer]:
 
 @contextlib.contextmanager
 def observing(observe: Observer, dsl: str = "") -> Iterator[None]:
-    """Call `observe` with each compiled function of the `with` block, of one DSL or of all.
+    """Call `observe` with each compiled function of the `with` block: those of the DSL called
+    `dsl`, or, with "", of all DSLs.
 
     Nothing is read from the disk cache meanwhile, so that all stages are there.
     """

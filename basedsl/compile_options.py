@@ -95,7 +95,11 @@ class WarningsAsErrors(BooleanCompileOption):
 
 
 class Compile(Generic[C]):
-    """`compile(f, *args, options="...")` and `compile[option, ...](f, *args)` of one DSL."""
+    """`compile(f, *args, options="...")` and `compile[option, ...](f, *args)` of one DSL.
+
+    `compile(function, ...)` compiles a @jit function for the types of the arguments behind it.
+    `dsl` is the DSL that it belongs to; `options` are those in brackets, of which a later one wins.
+    """
 
     def __init__(self, dsl: DSL[Any], options: tuple[CompileOption, ...] = ()) -> None:
         self._dsl = dsl
@@ -132,7 +136,9 @@ class Compile(Generic[C]):
     def prepare(
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-        """Return the @jit function behind `function`, and its arguments."""
+        """Return the @jit function behind `function`, and its arguments: `args` by position and
+        `kwargs` by name. By default all three as they are.
+        """
         return function, args, kwargs
 
 

@@ -40,6 +40,9 @@ class Compiled:
     all else that tracing read keep the values that they had when it was compiled; what tracing
     changed, it changed then.
 
+    It is made of the `call` that was compiled for, of what was `built`, of `invoke`, which runs the
+    code on the C storage of the run-time arguments and returns the Python result, and of `seconds`.
+
     `stages` has every stage's output (`stages.text("llvmir")`), `seconds` the wall-clock time of
     each stage in seconds, `settings` the record of options, `arguments` the argument types,
     `functions` the function and those that tracing met in it.
@@ -149,8 +152,8 @@ class Compiled:
         )
 
     def lined_view(self, name: str) -> Lined:
-        """Return the text that `view` gives, without its locations, and the Python lines that each
-        of its lines comes from.
+        """Return the text that `view` gives by this `name`, without its locations, and the Python
+        lines that each of its lines comes from. Raises as `view` does.
         """
         if name == "python":
             return joined([one.lined_source() for one in self.functions])
@@ -180,7 +183,9 @@ class Compiled:
         return Resources({self.function.plain_symbol: HostResources(size)})
 
     def hint_for_stage(self, name: str) -> str | None:
-        """Return what to do to get a stage that other targets or options have."""
+        """Return what to do to get the stage `name`, which other targets or options have; None for
+        one that is not known. By default None.
+        """
         return None
 
     @property
@@ -293,7 +298,9 @@ class Compiled:
         )
 
     def run(self, values: Sequence[Any]) -> Any:
-        """Run on one value for each parameter, static ones included. The types are not checked."""
+        """Run on `values`, one for each parameter, static ones included. The types are not checked.
+        Returns the result.
+        """
         packed: list[Any] = []
         for i, (argument, value) in enumerate(zip(self.arguments, values, strict=True)):
             packed += self._pack(i, argument, value)

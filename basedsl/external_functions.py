@@ -23,7 +23,10 @@ _SCOPES = ("builtin.module", "gpu.module")
 
 
 class ExternalFunction:
-    """A function by the name that the linker knows, with its argument types and its result's."""
+    """A function by the `name` that the linker knows, with the types of its `arguments` and of its
+    `result`, None for a function without one. Raises DSLTypeError for a name that is no symbol and
+    for types that are not numeric.
+    """
 
     __dsl_staged__ = True
 

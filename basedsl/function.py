@@ -58,7 +58,9 @@ Call = Callable[["DSLFunction", tuple[Any, ...], dict[str, Any]], Any]
 
 
 class DSLFunction(Generic[P, R, C, K]):
-    """A function of a DSL. `kind` is "jit" or "kernel"; `fn` is the Python function as written.
+    """A function of a DSL. `kind` is "jit" or "kernel"; `fn` is the Python function as written;
+    `language` declares the DSL. With `preprocess` the pre-stage rewrites the function, else it is
+    traced as written. Raises DSLTypeError for an `fn` that is no Python function.
 
     To a type checker, `P` and `R` are the parameters and the result of the function as written,
     `C` is the type of a call's result, `K` that of `compile`'s. Calls accept any argument types,

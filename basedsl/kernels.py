@@ -23,6 +23,8 @@ def as_kernel_argument(leaf: Any, path: str) -> Any:
     """Return a leaf of a kernel's argument as a value of run time: a number of the DSL, an object
     with `ir_value` and `with_ir_value`, or the value of a parameter that is a Python number. None
     for what is known while compiling, such as the Python numbers in a tuple: it is captured.
+
+    `path` tells where the leaf is, from the parameter's name on: "n", "sizes[0]", "shape.rows".
     """
     if isinstance(leaf, Numeric) or hasattr(type(leaf), "with_ir_value"):
         return leaf
@@ -46,7 +48,7 @@ def trace_kernel(
     argument: Callable[[Any, str], Any] = as_kernel_argument,
     inside: Callable[[Any, Any], Any] = in_kernel,
 ) -> tuple[str, list[Any]]:
-    """Trace the body of a kernel apart from the host code that launches it.
+    """Trace the body of `kernel` apart from the host code that launches it, of which `trace` is.
 
     `values` are the arguments, one for each parameter. Their numbers and objects of run time become
     the kernel's parameters (`argument` says which), and `inside` makes what its body sees of them;

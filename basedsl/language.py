@@ -74,7 +74,7 @@ class Language:
 
     def findings(self, settings: Any) -> Iterable[Finding]:
         """Return what `basedsl doctor` tells about this machine besides what the core needs: tools,
-        devices, libraries.
+        devices, libraries. `settings` is the record of options that the environment gives.
         """
         return ()
 
@@ -85,8 +85,8 @@ class Language:
     # Arguments -----------------------------------------------------------------------------------
 
     def adapter_of(self, kind: type) -> Callable[[Any], Any] | None:
-        """Return the function that `DSL.argument_adapter` registered for a class or for the nearest
-        base of it; None without one.
+        """Return the function that `DSL.argument_adapter` registered for the class `kind` or for
+        the nearest base of it; None without one.
         """
         adapters: dict[type, Callable[[Any], Any]] | None = vars(self).get("_adapters")
         if not adapters:
@@ -126,23 +126,24 @@ class Language:
         """
 
     def emitter(self, trace: Trace) -> Emitter:
-        """Return the builder of control flow in the IR; by default that of the core, which emits
-        `scf`.
+        """Return the builder of control flow in the IR of this `trace`; by default that of the
+        core, which emits `scf`.
         """
         from basedsl.metastage.scf_emitter import ScfEmitter
 
         return ScfEmitter(trace)
 
     def new_function(self, trace: Trace, symbol: str, types: Sequence[Any]) -> Any:
-        """Make the operation of the traced function at the insertion point, by default a
-        `func.func`. It is called `symbol`, and its first region has one block with arguments of
-        `types`.
+        """Make the operation of the traced function at the insertion point of `trace`, by default a
+        `func.func`, and return it. It is called `symbol`, and its first region has one block with
+        arguments of `types`, a sequence of `ir.Type`.
         """
         return new_function(trace.ir, symbol, types, body=True)
 
     def end_function(self, trace: Trace, operation: Any, values: Sequence[Any]) -> None:
-        """End the function that `new_function` made: `values` are its results. The insertion point
-        is the end of its body. By default emits `func.return`, and completes the function's type.
+        """End the function `operation` that `new_function` made: `values` are its results, as
+        `ir.Value`s. The insertion point of `trace` is the end of its body. By default emits
+        `func.return`, and completes the function's type.
         """
         ir = trace.ir
         ir.Operation.create("func.return", operands=values)
@@ -158,24 +159,25 @@ class Language:
         """Complete the module after tracing: `trace.module` has the whole IR."""
 
     def launch(self, kernel: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the value of a kernel call in a @jit function, on which the program calls
-        `launch`. By default raises DSLCallError: the DSL has no kernels.
+        """Return the value of a call of `kernel` in a @jit function, with the arguments `args` by
+        position and `kwargs` by name; the program calls `launch` on it. By default raises
+        DSLCallError: the DSL has no kernels.
         """
         raise DSLCallError(f"the DSL '{self.name}' has no kernels")
 
     # Compiling and running -----------------------------------------------------------------------
 
     def pipeline(self, settings: Any) -> Pipeline:
-        """Return the steps from the traced module to the artifact that `executor` runs; by default
-        to native object code of this machine.
+        """Return the steps from the traced module to the artifact that `executor` runs, with the
+        options `settings`; by default to native object code of this machine.
         """
         from basedsl.objectstage.lowering import native_pipeline
 
         return native_pipeline(opt_level=settings.opt_level)
 
     def stage_names(self, settings: Any) -> Collection[str]:
-        """Return the names of the stages that this DSL can have, on any target: the option `keep`
-        refuses others.
+        """Return the names of the stages that this DSL can have, on any target, with the options
+        `settings`: the option `keep` refuses others.
         """
         pipeline = self.pipeline(settings)
         return [pipeline.input, *(step.name for step in pipeline)]
@@ -202,6 +204,9 @@ class Language:
         """Return a callable that takes the packed arguments, runs the function `symbol` of
         `stages.artifact`, and returns the Python result. By default the artifact is object code. If
         the callable is an `Invoker` with an entry point, later calls run without Python.
+
+        `arguments` are the types of the function's arguments, one for each parameter, `results` is
+        the structure of what it returns, and `settings` is the record of options.
         """
         if not isinstance(stages.artifact, bytes):
             made = "no artifact" if stages.artifact is None else "text"

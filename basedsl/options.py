@@ -61,7 +61,7 @@ def option(
     env: str = "",
     debug: T | None = None,
 ) -> T:
-    """Declare a field of an options record: its default, and a line of documentation.
+    """Declare a field of an options record: its default, and `doc`, a line of documentation.
 
     `affects_output` puts its value into cache keys: set it if the generated code depends on it.
     `choices` are the values allowed, if not all; `env` names its environment variable (without
@@ -100,7 +100,23 @@ def kept(artifact: str) -> Callable[[str], str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options that every DSL has."""
+    """The options that every DSL has. `describe` says more about each.
+
+    What is printed: `print_after_preprocess` the rewritten Python, `print_ir` the traced module,
+    `print_ir_after_all` the module after each step. What is saved: the stages in `keep`, to files
+    in `dump_dir`; `pass_stages` makes each MLIR pass a stage. How code is made: `opt_level`, 0 to
+    3, of the back end; `dryrun` builds the IR alone; `warnings_as_errors` raises errors for
+    warnings; `mlir` is the package of MLIR bindings; `libs` are shared libraries for host code.
+
+    The disk cache: `cache` switches it on, `cache_dir` is its folder, `cache_size` the most that it
+    holds, in MiB. Times and logs: `time_stages` reports seconds, `nvtx` marks ranges for Nsight
+    Systems; `log_to_console` and `log_to_file` log compilations from `log_level` on.
+    `full_traceback` keeps the library's frames in tracebacks, and `debug` turns on what helps when
+    lost.
+
+    Raises OptionError for a value of another type, one that is not among its choices, and options
+    that contradict each other.
+    """
 
     PREFIX: ClassVar[str] = CORE_PREFIX
     #: Other spellings: a flag -> the option, and its value if the flag has none of its own. A DSL's
@@ -331,8 +347,8 @@ class Options:
 
     @classmethod
     def unknown_variables(cls, environment: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return variables with this record's prefix, or the core's, that no option has, with the
-        nearest that exists; "" if none is near.
+        """Return the variables of `environment`, by default the process's, with this record's
+        prefix or the core's, that no option has, with the nearest that exists; "" if none is near.
         """
         env = os.environ if environment is None else environment
         known = {v for record in _records() for v in record.environment_variables()}

@@ -61,8 +61,10 @@ UNBOUND = Unbound()
 class Node:
     """The shape of one tree: how its parts are found and put back.
 
-    `obj` is the object the node was made from; `keys` name its parts; `children` are Nodes, with
-    None for a leaf. Equality of shape is `same_shape`, not `==`.
+    `kind` says what it is ("tuple", "list", "dict", "object", ...), "again" for a node that the
+    tree has already. `obj` is the object the node was made from; `keys` name its parts; `children`
+    are Nodes, with None for a leaf; `static` is what must be equal across paths. Equality of shape
+    is `same_shape`, not `==`.
     """
 
     __slots__ = ("children", "keys", "kind", "obj", "static")
@@ -365,7 +367,9 @@ def same_shape(a: Node | None, b: Node | None) -> bool:
 
 
 def leaf_paths(node: Node | None, prefix: str) -> list[str]:
-    """Return each leaf as a user would write it: `state.count`, `pair[0]`, `table['x']`."""
+    """Return each leaf of `node` as a user would write it: `state.count`, `pair[0]`, `table['x']`,
+    where `prefix` is the name of the whole. A leaf (None) is the prefix itself.
+    """
     if node is None:
         return [prefix]
     paths: list[str] = []
@@ -528,7 +532,9 @@ def set_cell(cell: types.CellType, value: Any) -> None:
 
 
 def rebuild(node: Node | None, leaves: Sequence[Any]) -> Any:
-    """Return the tree with other leaves, all made anew: the original objects stay as they are."""
+    """Return the tree of shape `node` with other `leaves`, all made anew: the original objects stay
+    as they are. With None, a leaf's shape, the one leaf itself.
+    """
     return _rebuild_new(node, iter(leaves), {})
 
 

@@ -17,7 +17,7 @@ R = TypeVar("R", bound=Record)
 
 
 class Resources(Mapping[str, R], Generic[R]):
-    """The resources of the functions of one compilation, by their names."""
+    """The resources of the functions of one compilation: `records`, by the functions' names."""
 
     def __init__(self, records: Mapping[str, R]) -> None:
         self._records = dict(records)

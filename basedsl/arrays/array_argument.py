@@ -18,10 +18,10 @@ from basedsl.numeric import Int64, Numeric, from_dlpack
 class ArrayArgument(ArgumentType):
     """An array on the CPU, NumPy's, PyTorch's or of another library with DLPack, as an argument.
 
-    Compiled code depends on the type of the elements and the number of modes; with `is_compact`
-    also on the last stride, which is 1 then. In IR, an array is an `!llvm.ptr`, an i64 for each
-    extent and an i64 for each stride, in elements. A subclass defines `proxy`, where `parts` names
-    these values:
+    Compiled code depends on the type of the elements (`dtype`) and the number of modes (`rank`);
+    with `is_compact` also on the last stride, which is 1 then. In IR, an array is an `!llvm.ptr`,
+    an i64 for each extent and an i64 for each stride, in elements. A subclass defines `proxy`,
+    where `parts` names these values:
 
         class Rows(ArrayArgument):
             def proxy(self, values):
@@ -53,7 +53,9 @@ class ArrayArgument(ArgumentType):
         return cls(from_dlpack(*record.dtype), len(record.shape), is_compact)
 
     def parts(self, values: Sequence[Any]) -> tuple[Any, tuple[Int64, ...], tuple[Int64, ...]]:
-        """Name the function's IR parameters: the pointer, the extents, the strides in elements."""
+        """Name the IR parameters of the function, `values` in the order of `ir_types`: returns the
+        pointer, the `rank` extents, and the `rank` strides in elements.
+        """
         numbers = [Int64.from_value(value) for value in values[1:]]
         return values[0], tuple(numbers[: self.rank]), tuple(numbers[self.rank :])
 

@@ -57,8 +57,9 @@ class UnreadableArray(DSLTypeError):
 class ArrayRecord:
     """The description of an array of another library, which it keeps alive as `owner`.
 
-    `address` is that of the first element; `dtype` is DLPack's (code, bits, lanes); `strides` count
-    elements; `device` is DLPack's (type, id).
+    `address` is that of the first element; `dtype` is DLPack's (code, bits, lanes); `shape` has the
+    extent of each mode; `strides` count elements; `device` is DLPack's (type, id); `readonly` is
+    True if the memory may not be written.
     """
 
     __dsl_leaf__ = True
@@ -97,14 +98,15 @@ class ArrayRecord:
 
     @staticmethod
     def can_read(value: Any) -> bool:
-        """True for arrays: NumPy's, and objects (not classes) with `__dlpack__`."""
+        """True if `value` is an array: NumPy's, or an object (no class) with `__dlpack__`."""
         kind: Any = type(value)
         return _reader(kind) is not None
 
     @staticmethod
     def of(value: Any, name: str = "") -> ArrayRecord:
-        """The record of an array. Raises DSLTypeError, which names the argument `name`, for what is
-        no array and for arrays that shape, strides and a known element type do not describe.
+        """The record of the array `value`. Raises DSLTypeError, which names the argument `name`,
+        for what is no array and for arrays that shape, strides and a known element type do not
+        describe.
         """
         kind: Any = type(value)
         read = _reader(kind)

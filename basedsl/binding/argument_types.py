@@ -47,9 +47,12 @@ class DeclaresArguments(Protocol):
 def argument_type(
     language: DeclaresArguments, value: Any, annotation: Any, name: str, is_receiver: bool = False
 ) -> ArgumentType:
-    """Return the type of one argument of the parameter `name`; with `is_receiver`, of the parameter
-    that a method is bound by. Raises DSLCallError for a value that neither the language, the core
-    nor a plugin can pass to compiled code.
+    """Return the type of one argument: of `value`, passed for the parameter `name`, whose
+    `annotation` is None without one. `language` is asked for its own kinds and its default numeric
+    types; with `is_receiver`, the parameter is the one that a method is bound by.
+
+    Raises DSLCallError for a value that neither the language, the core nor a plugin can pass to
+    compiled code, or that the annotation excludes.
     """
     if isinstance(annotation, Each):
         return _tree(language, value, name, annotation.annotation)

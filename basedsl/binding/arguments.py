@@ -174,7 +174,10 @@ class PartsArgument(ArgumentType):
 
 
 class TreeArgument(PartsArgument):
-    """A tuple, list, dict or dataclass: its leaves are passed in order, its structure is static."""
+    """A tuple, list, dict or dataclass: its leaves are passed in order, its structure is static.
+
+    `node` is its shape, and `parts` are the argument types of its leaves.
+    """
 
     def __init__(self, node: Node, parts: list[Any]) -> None:
         super().__init__((_shape_key(node), tuple(parts)), parts)

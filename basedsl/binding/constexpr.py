@@ -44,8 +44,8 @@ else:
 
 
 def constexpr_type(annotation: Any) -> Any:
-    """Return the T of `Constexpr[T]`, `object` for a bare `Constexpr`, None for other
-    annotations.
+    """Return the T if `annotation` is `Constexpr[T]`, `object` for a bare `Constexpr` and for an
+    optional one, None for other annotations.
     """
     if annotation is Constexpr:
         return object

@@ -12,8 +12,9 @@ from basedsl.numeric import Numeric
 
 
 def memref_array(dtype: type[Numeric], fields: tuple[int, ...], *, owned: bool = True) -> Any:
-    """Return the NumPy array of a memref's C values: the allocated and the aligned pointer, the
-    offset, the sizes and the strides, the last three in elements.
+    """Return the NumPy array of a memref with elements of the numeric type `dtype`. `fields` are
+    its C values: the allocated and the aligned pointer, the offset, the sizes and the strides, the
+    last three in elements.
 
     With `owned`, `memref.alloc` made it in the function that returned it: its memory is freed when
     the array and all views of it are gone. Else the memory is somebody else's, and the array is

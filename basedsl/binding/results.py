@@ -74,9 +74,14 @@ def _storage(kind: Any) -> tuple[str, ...]:
 class Results:
     """The structure of a result: its tree, its static leaves, the places of its dynamic leaves.
 
+    It is made of `value`, which the traced function `fn` returned; `language` is asked for the
+    result types of its own kinds, none without one. `given` tells of what was made of the
+    arguments, by its id, which part of the arguments it is; objects for which `is_outer` holds come
+    back as themselves. Raises DSLTypeError, at the return of `fn`, for a leaf that cannot leave
+    compiled code.
+
     `values` are the `ir.Value`s of the dynamic leaves, until `forget` drops them; `types` are their
-    numeric classes and result types. `given` tells of what was made of the arguments, by its id,
-    which part of the arguments it is; objects for which `is_outer` holds come back as themselves.
+    numeric classes and result types.
     """
 
     def __init__(
@@ -148,7 +153,10 @@ class Results:
     def of_parts(
         cls, shape: Shape | None, leaves: list[Any], types: list[Any], places: list[int]
     ) -> Results:
-        """Return a result structure from the attributes that the disk cache stores."""
+        """Return a result structure from the attributes that the disk cache stores: the tree
+        without values (`shape`, None for a single leaf), all `leaves` with None for dynamic ones,
+        and the `types` of the dynamic ones and their `places` among the leaves.
+        """
         made = cls.__new__(cls)
         made.shape, made.leaves, made.types, made.places = shape, leaves, types, places
         made.values = []
@@ -190,7 +198,7 @@ class Results:
         self.values = []
 
     def make(self, raw: Sequence[Any]) -> Any:
-        """Return the Python result for the C values of the dynamic leaves, in the order of
+        """Return the Python result for `raw`, the C values of the dynamic leaves in the order of
         `types`; with `returns_arguments`, what `settle` makes it of.
         """
         leaves, at = list(self.leaves), 0
@@ -205,7 +213,9 @@ class Results:
         return leaves if self.returns_arguments else self._built(leaves)
 
     def settle(self, made: Any, values: Sequence[Any]) -> Any:
-        """Return the result of a call with these arguments, of which `make` gave `made`."""
+        """Return the result of a call of which `make` gave `made`; `values` are its arguments, one
+        for each parameter.
+        """
         if not self.returns_arguments:
             return made
         leaves = [part_at(values[x.argument], x.path) if isinstance(x, Given) else x for x in made]

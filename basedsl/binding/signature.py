@@ -24,7 +24,9 @@ class Each:
     annotation: Any
 
     def convert(self, value: Any, one: Callable[[Any, Any], Any]) -> Any:
-        """Return a tuple or dict with `one(element, annotation)` in the place of each element."""
+        """Return the tuple or dict `value` with `one(element, annotation)` in the place of each
+        element.
+        """
         if isinstance(value, dict):
             return {key: one(x, self.annotation) for key, x in value.items()}
         return tuple([one(x, self.annotation) for x in value])

@@ -8,7 +8,8 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class Unpacker:
-    """A C function's address, its data, and what must stay alive for the two.
+    """The native form of an argument type's `pack`: a C function's `address`, the `data` that it
+    gets, and the objects that must stay alive for the two (`keep`).
 
     The function is an `int64_t (PyObject *value, char *slots, const int64_t *data)`. It writes the
     value's storage to `slots`, 8 bytes for each of the type's `storage` (16 for "16s"), and returns

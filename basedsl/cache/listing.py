@@ -15,6 +15,8 @@ from basedsl.plugin import plugin_manager
 class CachedCompilation:
     """A compilation on disk: the names of its DSL and function, the argument types as text, the
     time it was made in seconds since 1970, and its stages.
+
+    `key` is its key in the disk cache, `content` the bytes of its file.
     """
 
     def __init__(self, key: str, content: bytes) -> None:

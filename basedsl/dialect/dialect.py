@@ -71,7 +71,9 @@ class Dialect:
 
     @classmethod
     def load(cls, bindings: Bindings) -> None:
-        """Define the dialect in the current MLIR context, once for each context."""
+        """Define the dialect of these `bindings` in the current MLIR context, once for each
+        context.
+        """
         dialect = cls.of(bindings)
         context = dialect.ir.Context.current
         if context not in dialect._loaded_in:
@@ -109,11 +111,13 @@ class Dialect:
         return found.get(*map(self._attribute, parameters))
 
     def view(self, op: Any) -> OpView:
-        """View an operation of the dialect as an instance of the class that declares it."""
+        """View `op`, an `ir.Operation` of the dialect, as an instance of the class that declares
+        it.
+        """
         return self.ops.declared[op.name.partition(".")[2]].of(self, op)
 
     def integer(self, value: int) -> Any:
-        """An integer attribute of 64 bits."""
+        """An integer attribute of 64 bits with this `value`."""
         return self.ir.IntegerAttr.get(self.ir.IntegerType.get_signless(64), value)
 
     def _attribute(self, value: Any) -> Any:

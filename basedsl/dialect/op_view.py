@@ -152,7 +152,7 @@ class OpView(_Declaration):
 
     @classmethod
     def of(cls: type[View], dialect: Dialect, op: Any) -> View:
-        """View an operation that exists."""
+        """View `op`, an `ir.Operation` of this kind that exists, of a loaded `dialect`."""
         view = object.__new__(cls)
         view.dialect = dialect
         view.op = op
@@ -169,8 +169,9 @@ class OpView(_Declaration):
 
     @classmethod
     def refused(cls, dialect: Dialect, op: Any) -> str | None:
-        """Return what is wrong with `op`, or None if it is valid: the number of its operands and
-        results is checked, then its attributes, then `verify`.
+        """Return what is wrong with `op`, an `ir.Operation` of this kind, or None if it is valid:
+        the number of its operands and results is checked, then its attributes, then `verify`.
+        `dialect` is the loaded one that the operation belongs to.
         """
         for what, values, fields in (
             ("operands", op.operands, cls.operand_fields),

@@ -11,7 +11,9 @@ from basedsl.tracing.raised import VALUES_SYMBOL
 
 
 def assert_showing(trace: Trace, holds: Numeric, message: str, first: Any, second: Any) -> None:
-    """Emit an assertion of `holds`; in `message`, `{0}` and `{1}` become the two integers."""
+    """Emit an assertion of `holds`, a Boolean of run time, into `trace`. In `message`, `{0}` and
+    `{1}` become the integers `first` and `second`: Python ints, or numbers of run time.
+    """
     loc = trace.loc()
     numbers = [Int64(n) if isinstance(n, int) else n.to(Int64) for n in (first, second)]
 

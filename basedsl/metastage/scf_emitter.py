@@ -38,7 +38,14 @@ class ScfEmitter:
         *,
         unsigned: bool,
     ) -> Values:
-        """Emit `scf.for`; the induction variable has the type of `start`."""
+        """Emit `scf.for` from `start` up to `stop`, which is left out, by the positive `step`:
+        three values of one integer type, compared as `unsigned` or signed. The induction variable
+        has that type.
+
+        `init` are the first carried values; `body(induction, carried)` emits the body and returns
+        the next ones, of the same types. `hints` become attributes of the loop; `loc` is its
+        `ir.Location`. Returns the last carried values.
+        """
         ir = self._ir
         attributes = loop_attributes(ir, hints)
         if unsigned:
@@ -66,8 +73,8 @@ class ScfEmitter:
         return list(op.results)
 
     def loop_traced(self, op: Any, hints: LoopHints) -> None:
-        """Override to give each complete `scf.for` attributes; called with the operation and its
-        hints.
+        """Override to give each complete `scf.for` attributes; called with the operation `op` and
+        its `hints`.
         """
 
     def while_(
@@ -77,7 +84,12 @@ class ScfEmitter:
         body: Callable[[Values], Values],
         loc: Any,
     ) -> Values:
-        """Emit `scf.while`: the test is its first region, the body its second."""
+        """Emit `scf.while`: the test is its first region, the body its second.
+
+        `init` are the first carried values. `test(carried)` returns an i1 and the values handed to
+        `body`, which returns the next carried ones; all have the types of `init`. `loc` is the
+        loop's `ir.Location`. Returns the values with which the test was false.
+        """
         ir = self._ir
         types = [value.type for value in init]
         op = ir.Operation.create(
@@ -105,7 +117,13 @@ class ScfEmitter:
         merge: Callable[[Any, Any], Sequence[Callable[[], Values]]],
         loc: Any,
     ) -> Values:
-        """Emit `scf.if`; its else region is left out when it would be empty."""
+        """Emit `scf.if` on the i1 `condition`; its else region is left out when it would be empty.
+
+        `then()` and `orelse()` emit the branches and return an outcome each; `merge` gets the two
+        outcomes and returns, per branch, the function that emits the end of that branch and returns
+        the values that it yields. `loc` is the operation's `ir.Location`. Returns the results.
+        Raises TypeError for branches that yield values of different types.
+        """
         ir = self._ir
         draft = ir.Operation.create("scf.if", operands=[condition], regions=2, loc=loc)
         try:
@@ -136,7 +154,9 @@ class ScfEmitter:
         return list(final.results)
 
     def assert_(self, condition: Value, message: str, loc: Any) -> None:
-        """Emit `cf.assert`, which stays where it is while `scf` is around it."""
+        """Emit `cf.assert` of the i1 `condition`, which stops the program with `message`. It stays
+        where it is while `scf` is around it. `loc` is its `ir.Location`.
+        """
         ir = self._ir
         ir.Operation.create(
             "cf.assert",

@@ -29,7 +29,11 @@ class Invoker:
 
 
 class NativeInvoker(Invoker):
-    """An invoker of an entry function in native code (`objectstage.entry_thunk`)."""
+    """An invoker of an entry function in native code (`objectstage.entry_thunk`).
+
+    `address` is where the entry is, `formats` are the `struct` codes of its arguments' storage, in
+    order, `results` is the structure of what it returns, and `native` tells native calls the same.
+    """
 
     native: NativeEntryPoint
 
@@ -69,10 +73,12 @@ def native_invoker(
     symbols: dict[str, int] | None = None,
     raise_failure: Callable[[], None] = asserts.raise_failed_assertion,
 ) -> NativeInvoker:
-    """Load object code and return an invoker of the entry function of `symbol`.
+    """Load `object_code` and return an invoker of the entry function of `symbol`.
 
-    `symbols` are the addresses of external symbols by name. `raise_failure` is called after a call
-    of code that can fail: it raises the exception of this thread's call, if there was one.
+    `arguments` are the types of its arguments, one for each parameter, and `results` is the
+    structure of what it returns. `symbols` are the addresses of external symbols by name.
+    `raise_failure` is called after a call of code that can fail: it raises the exception of this
+    thread's call, if there was one.
     """
     code = native.load_object(object_code, symbols)
     address = code.address_of(symbol + ENTRY_SUFFIX)

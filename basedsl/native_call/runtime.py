@@ -62,8 +62,8 @@ def load_llvmir(text: str) -> native.LoadedObject:
 
 
 def compile_kept_llvmir(text: str, target: native.NativeTarget | None = None) -> bytes:
-    """Return the object code of LLVM IR that the library brings, from the disk cache if it is
-    there.
+    """Return the object code of `text`, LLVM IR that the library brings, from the disk cache if it
+    is there. `target` is the machine and the optimisation level, by default this machine and 2.
     """
     target = target or native.NativeTarget()
     options = Options.from_environment()

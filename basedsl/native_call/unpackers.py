@@ -21,8 +21,9 @@ _WRITEABLE, _ALIGNED = 0x0400, 0x0100  # NumPy C API: NPY_ARRAY_WRITEABLE, NPY_A
 
 @dataclass(frozen=True)
 class Leaf:
-    """A number of an array's shape or strides: stored in `bytes` bytes (4 or 8; 0 for not), and
-    required to be `known` if that is not None. A stride counts in items of `divisor` bytes.
+    """A number of an array's shape or, with `is_stride`, of its strides: that of the mode `axis`.
+    It is stored in `bytes` bytes (4 or 8; 0 for not), and required to be `known` if that is not
+    None. A stride counts in items of `divisor` bytes.
     """
 
     is_stride: bool
@@ -79,9 +80,9 @@ def array_unpacker(
     align: int = 1,
 ) -> Unpacker | None:
     """Return an unpacker of NumPy arrays (no subclass): it writes the address of the data, then
-    `leaves`, each into a slot of its own. Arrays of another dtype or number of axes, and those not
-    aligned to `align` bytes, are rejected, and read-only ones if `writeable`. None if
-    `arrays_supported()` is False.
+    `leaves`, each into a slot of its own. Arrays of another `dtype` (NumPy's, or what `np.dtype`
+    takes) or number of axes (`ndim`), and those not aligned to `align` bytes, are rejected, and
+    read-only ones if `writeable`. None if `arrays_supported()` is False.
     """
     import numpy as np
 

@@ -109,8 +109,9 @@ class Numeric(metaclass=NumericMeta):
 
     @classmethod
     def from_value(cls: type[N], value: Any, weak: bool = False) -> N:
-        """Make a number of this type from an SSA value of its MLIR type, made in the region being
-        traced.
+        """Make a number of this type from `value`, an SSA value of its MLIR type, made in the
+        region being traced. A `weak` number takes the type of the other operand, as literals do.
+        Raises DSLError outside of a function that is being compiled.
         """
         trace = tracing.current_trace_or_none()
         self = _new(cls)

@@ -20,7 +20,9 @@ ENTRY_SUFFIX = "__entry"
 
 
 def slot_format(formats: Sequence[str]) -> str:
-    """Return the `struct` format of slots for values of these codes, each padded to 8 bytes."""
+    """Return the `struct` format of slots for values of these codes, `formats`, each padded to 8
+    bytes.
+    """
     return "<" + "".join(code + _PADDING.get(code, "") for code in formats)
 
 

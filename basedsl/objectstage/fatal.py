@@ -95,7 +95,8 @@ def _installed(library: str) -> bool:
 def catching_fatal_errors(bindings: Bindings, function: Callable[[], R]) -> R:
     """Call `function` in another thread and return its result, or raise its exception;
     LLVMFatalError where LLVM would end the process. Where LLVM's handler cannot be set, the call
-    runs in this thread.
+    runs in this thread. `bindings` are those whose LLVM the function calls: the handler is set in
+    their C library.
     """
     library = bindings.c_library()
     if library is None or not _installed(str(library)):

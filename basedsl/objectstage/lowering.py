@@ -130,7 +130,8 @@ def libm_where_exact(op: Any, context: PipelineContext) -> Snapshot | None:
 
 def native_steps(target: NativeTarget | None = None) -> tuple[Step, ...]:
     """Return the steps from upstream dialects to object code: stages `storage-floats`, `bfloat16`,
-    `exact-math`, `buffers`, `vectors`, `llvm`, `asserts`, `llvmir`, `optimised`, `object`.
+    `exact-math`, `buffers`, `vectors`, `llvm`, `asserts`, `llvmir`, `optimised`, `object`. `target`
+    is the machine and the optimisation level, by default this machine and 2.
     """
     target = target or NativeTarget()
     return (
@@ -156,8 +157,11 @@ def native_pipeline(
     name: str = "native",
     input: str = "input",
 ) -> Pipeline:
-    """Return a DSL's own steps followed by the standard ones; the artifact is object code for
-    `native.load_object`.
+    """Return a DSL's own steps, `extra_steps`, followed by the standard ones; the artifact is
+    object code for `native.load_object`.
+
+    `opt_level` is LLVM's, 0 to 3, for this machine; a `target` that is given says both itself.
+    `name` is the pipeline's, in messages; `input` is the name of the stage that goes in.
     """
     steps = native_steps(target or NativeTarget(opt_level))
     return Pipeline(name, (*extra_steps, *steps), input)

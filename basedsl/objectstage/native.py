@@ -282,8 +282,8 @@ snapshot.register_reader(BITCODE, _read_bitcode)
 class LoadedObject:
     """Object code in memory. Addresses are valid for as long as this object lives.
 
-    `symbols` are the addresses that were bound to undefined names; the caller keeps their targets
-    alive.
+    `object_bytes` is the object file that was loaded; `code` finds addresses in it. `symbols` are
+    the addresses that were bound to undefined names; the caller keeps their targets alive.
     """
 
     def __init__(self, object_bytes: bytes, symbols: dict[str, int], code: Any) -> None:
@@ -317,10 +317,10 @@ class LoadedObject:
 
 
 def load_object(object_bytes: bytes, symbols: Mapping[str, int] | None = None) -> LoadedObject:
-    """Link object code into this process.
+    """Link object code, the bytes of an object file (`object_bytes`), into this process.
 
-    Undefined names are looked up in `symbols` first, then in the process (libm among it). Raises
-    DSLRuntimeError that names the missing ones.
+    Undefined names are looked up in `symbols` first, which maps them to addresses, then in the
+    process (libm among it). Raises DSLRuntimeError that names the missing ones.
     """
     _make_runtime_libraries_visible()
     bound = {**_built_in_symbols, **(symbols or {})}

@@ -119,5 +119,7 @@ class ObjectFile:
 
 
 def read_object_file(data: bytes) -> ObjectFile | None:
-    """Return the tables of object code, or None if it is not 64-bit little-endian ELF."""
+    """Return the tables of object code, whose bytes `data` are, or None if it is not 64-bit
+    little-endian ELF.
+    """
     return ObjectFile(data) if data.startswith(_MAGIC) else None

@@ -20,9 +20,10 @@ from basedsl.objectstage.snapshot import Snapshot
 class PipelineContext:
     """The context of a Python pass: the run that it belongs to.
 
-    `artifact` is the last text or bytes that a step produced; `artifacts` has all of them by step
-    name; `options` is whatever the caller of `run` handed in; `extension` is a record of the DSL's
-    own, in which steps of one run leave notes for later ones.
+    `mlir` is the MLIR context with its bindings. `input` is the output of the step before, the
+    module that the pass gets. `artifact` is the last text or bytes that a step produced;
+    `artifacts` has all of them by step name; `options` is whatever the caller of `run` handed in;
+    `extension` is a record of the DSL's own, in which steps of one run leave notes for later ones.
     """
 
     mlir: MLIRContext
@@ -48,7 +49,9 @@ class PipelineContext:
         return self._names
 
     def emit_op(self, name: str, type: Any, *operands: Any, **attributes: Any) -> Any:
-        """Make an operation at the insertion point; returns its only result, of `type`."""
+        """Make the operation called `name` at the insertion point; returns its only result, of
+        `type`.
+        """
         create = self.bindings.ir.Operation.create
         made = create(name, results=[type], operands=operands, attributes=attributes or None)
         return made.result
@@ -82,7 +85,7 @@ class Step:
 
     `verify` checks the module after the step. `only_for` names dialects: where the module has no
     operation of them, the step is passed over and its output is its input. The name of the step
-    names its output.
+    names its output; `suffix` is that of a file with the text or bytes that it returns.
     """
 
     name: str

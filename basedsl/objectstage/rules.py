@@ -25,8 +25,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Rule(Generic[F]):
-    """One row of a table: the function for operations called `op`. A table that knows more about
-    its rules has a subclass with further fields.
+    """One row of a table: the function for operations called `op`, which is `apply`. A table that
+    knows more about its rules has a subclass with further fields.
     """
 
     op: str
@@ -81,7 +81,9 @@ class RuleTable(Mapping[str, R], Generic[F, R]):
         return enter
 
     def for_op(self, op: Any, target: str) -> R:
-        """The rule of an operation; an error that names it, `target` and its line if none is."""
+        """The rule of `op`, an MLIR operation; an error that names it, the `target` and its line if
+        none is.
+        """
         found = self._rules.get(op.name)
         if found is None:
             raise self._missing(op, target)
@@ -159,7 +161,7 @@ class Rewrite:
 
 
 def apply_result(rule: Rule[Any], op: Any, result: RuleResult) -> bool:
-    """Do with `op` what its rule answered. Returns True if `op` is gone.
+    """Do with `op` what its `rule` answered, which is `result`. Returns True if `op` is gone.
 
     Raises CompilerBug at the Python line of `op` where the answer does not fit it.
     """

@@ -68,7 +68,9 @@ class Stages:
         return sum(self.seconds.values())
 
     def text(self, name: str, *, locations: bool = False) -> str:
-        """Return the output of `name` for people to read."""
+        """Return the output of `name` for people to read, with Python lines in MLIR if `locations`.
+        Raises KeyError for a stage that has none.
+        """
         return self[name].text(locations=locations)
 
     def data(self, name: str) -> bytes | str:
@@ -83,7 +85,8 @@ class Stages:
         return data
 
     def save(self, folder: Path, stem: str, names: tuple[str, ...] | None = None) -> list[Path]:
-        """Write outputs to files in `folder`, and return the files.
+        """Write outputs to files in `folder`, which is made, and return the files: the outputs of
+        the stages called `names`, by default all.
 
         The traced module becomes `stem.mlir`, an artifact whose step is called as its suffix
         `stem.ptx` and the like, others `stem.N.name.suffix`, N counting the stages. Names that this

@@ -72,7 +72,7 @@ class Snapshot:
 
     def save(self, stem: Path) -> Path:
         """Write what `text()` shows, or the bytes where there is no text for them. Returns the
-        file.
+        file: `stem`, a path, with the suffix behind it.
         """
         if isinstance(self.data, bytes) and self.kind != MLIR and self.kind not in _readers:
             path = stem.with_name(stem.name + (self.suffix or ".bin"))

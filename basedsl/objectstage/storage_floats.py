@@ -77,7 +77,11 @@ _PREDICATES = {"eq": 0, "sle": 3, "ult": 6, "ugt": 8}
 
 
 class StorageFloats:
-    """Builds conversions with `emit`, wherever that inserts."""
+    """Builds conversions with `emit`, wherever that inserts. `ir` is that module of the bindings.
+
+    `emit(name, results, operands, attributes)` makes an operation and returns its result. A format
+    is called as its MLIR type is, "f8E5M2".
+    """
 
     def __init__(self, ir: Any, emit: Emit) -> None:
         self.ir = ir
@@ -86,20 +90,24 @@ class StorageFloats:
         self.i32 = ir.IntegerType.get_signless(32)
 
     def encoded(self, x: Any, name: str) -> Any:
-        """Return the codes, integers as wide as the format, of f32 values rounded to it."""
+        """Return the codes, integers as wide as the format `name`, of `x` rounded to it: an f32, or
+        a vector of them.
+        """
         bits = self._op("arith.bitcast", self.i32, x)
         code = self._exponent(bits) if name == _EXPONENTS else self._code(bits, ENCODINGS[name])
         return self._op("arith.trunci", self.ir.IntegerType.get_signless(storage_width(name)), code)
 
     def decoded(self, code: Any, name: str) -> Any:
-        """Return the f32 values of codes."""
+        """Return the f32 values of `code`, an integer as wide as the format `name`, or a vector of
+        them.
+        """
         wide = self._op("arith.extui", self.i32, code)
         bits = self._power(wide) if name == _EXPONENTS else self._number(wide, ENCODINGS[name])
         return self._op("arith.bitcast", self.f32, bits)
 
     def rounded_to_tf32(self, x: Any) -> Any:
-        """Return f32 with 10 bits of fraction: to nearest, halves away from zero (PTX
-        cvt.rna.tf32).
+        """Return `x`, an f32 or a vector of them, with 10 bits of fraction: to nearest, halves away
+        from zero (PTX cvt.rna.tf32).
         """
         bits = self._op("arith.bitcast", self.i32, x)
         near = self._and(self._plus(bits, 0x1000), ~0x1FFF & 0xFFFFFFFF)

@@ -91,8 +91,8 @@ class DSLEntry:
 
 @dataclass(frozen=True)
 class Command:
-    """A subcommand of `basedsl`. `configure` adds its arguments to the parser; `run` gets the
-    parsed ones and returns the exit status. `help` is one line for `basedsl --help`.
+    """A subcommand of `basedsl`, called `name`. `configure` adds its arguments to the parser; `run`
+    gets the parsed ones and returns the exit status. `help` is one line for `basedsl --help`.
     """
 
     name: str

@@ -50,8 +50,12 @@ class Emitter(Protocol):
         *,
         unsigned: bool,
     ) -> Values:
-        """Emit a counted loop with a positive step. `body(induction, carried)` returns the next
-        carried values, of the same types; the results are the last carried values.
+        """Emit a counted loop from `start` up to `stop`, which is left out, by the positive `step`:
+        three values of one integer type, compared as `unsigned` or signed.
+
+        `init` are the first carried values. `body(induction, carried)` returns the next carried
+        values, of the same types; the results are the last carried values. `hints` are the user's,
+        `loc` is the loop's `ir.Location`.
         """
 
     def while_(
@@ -73,10 +77,10 @@ class Emitter(Protocol):
         merge: Callable[[Any, Any], Sequence[Callable[[], Values]]],
         loc: Any,
     ) -> Values:
-        """Emit a branch. Both sides are traced, each returning an outcome opaque to the emitter;
-        then `merge(then_outcome, else_outcome)` gives, per branch, a function called with the
-        insertion point at that branch's end, which returns the values the branch yields (equal
-        types).
+        """Emit a branch on the i1 `condition`. Both sides, `then` and `orelse`, are traced, each
+        returning an outcome opaque to the emitter; then `merge(then_outcome, else_outcome)` gives,
+        per branch, a function called with the insertion point at that branch's end, which returns
+        the values the branch yields (equal types).
         """
 
     def assert_(self, condition: Value, message: str, loc: Any) -> None:

@@ -86,6 +86,7 @@ class Trace:
 
     `emitter(trace)` makes what builds control flow; `bindings` is how MLIR is reached.
     `default_int` and `default_float` are the DSL's numeric types for a Python int and float.
+    `options` is the record of options of this compilation, None in a trace without one.
     `function_kind` is "jit" or "kernel", whichever function's body is being traced now.
     `extension` is a record of the DSL's own. `outside` knows the state that outlives
     the call, and gets each decorated function before its body is traced for the first time.
@@ -232,7 +233,9 @@ class Trace:
     # Prints ------------------------------------------------------------------------------------
 
     def say(self, text: str, write: Callable[[str], Any]) -> None:
-        """Print at the meta-stage; held back while a loop's body may be traced again."""
+        """Print `text` at the meta-stage, by calling `write` with it; held back while a loop's body
+        may be traced again.
+        """
         if self.printed is None:
             write(text)
         else:
@@ -272,7 +275,10 @@ class Trace:
     # Emission --------------------------------------------------------------------------------
 
     def emit(self, build: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call an op builder of the bindings at the current insertion point and user location."""
+        """Call `build`, an op builder of the bindings, with these arguments, at the current
+        insertion point and user location. Returns what it returns. Raises DSLSyntaxError in a block
+        where emitting is forbidden.
+        """
         if self.forbidden is not None:
             kind, span = self.forbidden
             raise self.refuse(
@@ -309,7 +315,7 @@ class Trace:
 
     @contextlib.contextmanager
     def forbidding(self, kind: str, span: Span | None) -> Iterator[None]:
-        """While in a block of `kind`, emitting anything is an error."""
+        """While in a block of `kind`, at the line `span`, emitting anything is an error."""
         outer, self.forbidden = self.forbidden, (kind, span)
         try:
             yield
@@ -388,7 +394,9 @@ class Trace:
 
     @contextlib.contextmanager
     def inside(self, kind: str, span: Span | None = None) -> Iterator[Region]:
-        """While the body of a staged construct is traced: values made inside stay inside."""
+        """While the body of a staged construct is traced: values made inside stay inside. `kind` is
+        the construct for messages ("loop", "kernel"), `span` its line. Yields the region.
+        """
         region = Region(kind, span, self.region)
         self.region = region
         try:
@@ -405,7 +413,9 @@ def current_trace_or_none() -> Trace | None:
 
 
 def escaped(what: str, region: Region) -> DSLError:
-    """The error for a value of a closed region that is used."""
+    """The error for a value of the closed `region` that is used; `what` calls the value, as in "a
+    number".
+    """
     trace = current_trace_or_none()
     here = None if trace is None else trace.region
     while here is not None and here is not region:

@@ -31,29 +31,17 @@ VARIADIC = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
 #: done.
 OPEN = set(
     """
-    basedsl.arrays.array_argument basedsl.arrays.array_record basedsl.binding.argument_types
-    basedsl.binding.arguments basedsl.binding.constexpr basedsl.binding.memref
-    basedsl.binding.results basedsl.binding.signature basedsl.binding.unpacker
-    basedsl.cache.listing basedsl.compile_hooks basedsl.compile_options basedsl.compiled
-    basedsl.dialect.dialect basedsl.dialect.op_view basedsl.external_functions basedsl.findings
-    basedsl.function basedsl.kernels basedsl.language basedsl.metastage.assertion
-    basedsl.metastage.scf_emitter basedsl.native_call.invoker basedsl.native_call.runtime
-    basedsl.native_call.unpackers basedsl.numeric.number basedsl.objectstage.entry_thunk
-    basedsl.objectstage.fatal basedsl.objectstage.lowering basedsl.objectstage.native
-    basedsl.objectstage.object_file basedsl.objectstage.pipeline basedsl.objectstage.rules
-    basedsl.objectstage.runner basedsl.objectstage.snapshot basedsl.objectstage.storage_floats
-    basedsl.options basedsl.plugin.hookspecs basedsl.pytree basedsl.resources
-    basedsl.tracing.emitter basedsl.tracing.trace basedsl_cute.algebra.ignored_location
-    basedsl_cute.arch.tensor_core basedsl_cute.arrays.tensor basedsl_cute.compat.generate
-    basedsl_cute.compat.mlir_values basedsl_cute.dsl.compile basedsl_cute.host.event
-    basedsl_cute.host.stream basedsl_cute.interop.perf_report basedsl_cute.nvgpu.tcgen05.copy
+    basedsl_cute.algebra.ignored_location basedsl_cute.arch.tensor_core
+    basedsl_cute.arrays.tensor basedsl_cute.compat.generate basedsl_cute.compat.mlir_values
+    basedsl_cute.dsl.compile basedsl_cute.host.event basedsl_cute.host.stream
+    basedsl_cute.interop.perf_report basedsl_cute.nvgpu.tcgen05.copy
     basedsl_cute.nvgpu.tcgen05.cp basedsl_cute.nvgpu.tcgen05.mma
     basedsl_cute.nvgpu.tcgen05.modes basedsl_cute.nvgpu.tma_atom basedsl_cute.nvgpu.tma_box
     basedsl_cute.nvgpu.warp_block_scaled basedsl_cute.pipeline.order
     basedsl_cute.tensors.pointer basedsl_cute.tensors.tensor_ssa
     basedsl_cute.utils.blackwell_helpers basedsl_cute.utils.blockscaled_layout
     basedsl_cute.utils.gemm.sm100 basedsl_cute.utils.group_scheduler
-    basedsl_cute.utils.launch_scheduler basedsl_cute.utils.warp_scale_factors basedsl_toy.buffer
+    basedsl_cute.utils.launch_scheduler basedsl_cute.utils.warp_scale_factors
     """.split()
 )
 

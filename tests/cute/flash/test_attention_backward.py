@@ -71,7 +71,7 @@ def test_the_kernel_for_hopper_with_masks(qkv, options, wanted):
 
 @pytest.mark.slow
 def test_the_kernel_for_hopper_where_queries_see_nothing():
-    q, k, v = normal(1, 70, 1, 128), normal(1, 40, 1, 128, seed=1), normal(1, 40, 1, 64, seed=2)
+    q, k, v = normal(1, 70, 1, 64), normal(1, 40, 1, 64, seed=1), normal(1, 40, 1, 128, seed=2)
     check(q, k, v, {"right": 0}, config=hopper.Config(), causal=True)
 
 
