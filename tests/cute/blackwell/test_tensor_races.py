@@ -12,6 +12,7 @@ from tests.cute.blackwell.test_mma_instructions import descriptor
 
 M, N, A_AT = 128, 16, 32
 IDESC = descriptor("f16", ("f16", "f16"), M, N)
+SCALED = descriptor("mxf8f6f4", ("e4m3", "e4m3"), M, N, scale="ue8m0")
 
 
 @cute.kernel
@@ -67,6 +68,16 @@ def multiply(start, data, done, a_in_tmem: cute.Constexpr):
     with arch.elect_one():
         b = smem_descriptor(data, 4096, 256, 128)
         arch.tcgen05_mma("f16", start, a, b, cute.Int32(IDESC), False)
+        arch.tcgen05_commit(done)
+
+
+@cute.jit
+def multiply_scaled(start, data, done):
+    """The columns of the operand are scale factors: four of A, one of B."""
+    with arch.elect_one():
+        a, b = smem_descriptor(data, 0, 2048, 128), smem_descriptor(data, 4096, 256, 128)
+        scales = start + A_AT, start + A_AT + 4
+        arch.tcgen05_mma_block_scale("mxf8f6f4", start, a, b, cute.Int32(SCALED), False, *scales)
         arch.tcgen05_commit(done)
 
 
@@ -160,18 +171,51 @@ def multiply_then_store_operand(
 
 
 @cute.jit
+def store_scales_then_multiply(
+    left_out: cute.Constexpr, warp, thread, start, data, done, copies, tile, operand, registers
+):
+    put, _ = copies
+    if warp < 4:
+        cute.copy(put, registers, put.get_slice(thread).partition_D(operand))
+        arch.fence_view_async_tmem_store()
+    if cute.const_expr(not left_out):
+        arch.sync_threads()
+    if warp == 4:
+        multiply_scaled(start, data, done)
+    arch.mbarrier_wait(done, 0)
+
+
+@cute.jit
+def multiply_then_store_scales(
+    left_out: cute.Constexpr, warp, thread, start, data, done, copies, tile, operand, registers
+):
+    put, _ = copies
+    if warp == 4:
+        multiply_scaled(start, data, done)
+    if cute.const_expr(not left_out):
+        arch.mbarrier_wait(done, 0)
+    if warp < 4:
+        cute.copy(put, registers, put.get_slice(thread).partition_D(operand))
+        arch.fence_view_async_tmem_store()
+    arch.mbarrier_wait(done, 0)
+
+
+@cute.jit
 def host(out: cute.Tensor, program: cute.Constexpr, left_out: cute.Constexpr):
     kernel(out, program, left_out).launch(grid=1, block=256)
 
 
 _MMA = "race on tensor memory: this tcgen05.mma and a read by warp|may still write"
+_OPERAND = "race on tensor memory: this tcgen05.(mma and a write|st and a)"
 PROGRAMS = {
     store_then_load: "race on tensor memory: this tcgen05.(ld|st) and a (write|read) by warp",
     load_then_store: "race on tensor memory: this tcgen05.(ld|st) and a (write|read) by warp",
     load_then_multiply: _MMA,
     multiply_then_load: _MMA,
-    store_operand_then_multiply: "race on tensor memory: this tcgen05.(mma and a write|st and a)",
-    multiply_then_store_operand: "race on tensor memory: this tcgen05.(mma and a write|st and a)",
+    store_operand_then_multiply: _OPERAND,
+    store_scales_then_multiply: _OPERAND,
+    multiply_then_store_scales: _OPERAND,
+    multiply_then_store_operand: _OPERAND,
 }
 
 

@@ -1,9 +1,9 @@
 """Names of CuTe's own DSL that this package does not offer: using one is an error that says why.
 
 `TABLE` has the names, module by module, that belong to Blackwell GPUs; of the modules in `MODULES`
-nothing is offered. `INSTEAD` has names that are internal
-to CuTe's own DSL, with what programs write here. Programs may import all of these: they get a
-stand-in, and only using that is an error.
+nothing is offered. `INSTEAD` has names that are internal to CuTe's own DSL, with what programs
+write here, and `UNDOCUMENTED` those whose results nothing public describes. Programs may import all
+of these: they get a stand-in, and only using that is an error.
 """
 
 from __future__ import annotations
@@ -36,6 +36,11 @@ INSTEAD = {
     "arch.sext_unpacked_i4_i8_intrinsic": "convert a vector of Int4 by .to(cute.Int8)",
     "cutlass_dsl.debug_print_mlir_values": _DEBUGGING,
     "cutlass_dsl.set_dynamic_debug": _DEBUGGING,
+}
+
+UNDOCUMENTED = {
+    "nvgpu.tcgen05.get_tmem_copy_properties": "the operation has them: atom.op.shape, "
+    "int(atom.op.repeat), atom.op.is_packed",
 }
 
 # Experimental layers of CuTe's DSL, by module, with the names that programs use.
@@ -179,6 +184,11 @@ def unsupported_names(module: str, later: Mapping[str, str] = _NOTHING) -> Calla
         if whole in INSTEAD:
             return NotOffered(
                 f"{whole} is internal to CuTe's own DSL, and not offered", INSTEAD[whole]
+            )
+        if whole in UNDOCUMENTED:
+            return NotOffered(
+                f"{whole} is not offered: no public description says what it returns",
+                UNDOCUMENTED[whole],
             )
         if whole in _LAYERED:
             return NotOffered(
