@@ -1,8 +1,9 @@
 """Places where the simulator's debugger may stop: `breakpoint()` in a kernel, and its other lines.
 
-A kernel whose code names `breakpoint` is traced with a *debug point* before each of its lines: a
-`gpu.printf` that prints nothing, whose operands are the variables of run time and whose attribute
-says what they are called. On a GPU `breakpoint()` stops Python while it traces the kernel.
+A kernel whose code names `breakpoint`, or whose file a debugger steps through, is traced with a
+*debug point* before each of its lines: a `gpu.printf` that prints nothing, whose operands are the
+variables of run time and whose attribute says which function has which. On a GPU `breakpoint()`
+stops Python while it traces the kernel.
 """
 
 from __future__ import annotations
@@ -10,10 +11,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pdb
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from basedsl import Numeric, current_trace, is_dynamic
@@ -25,6 +25,14 @@ from basedsl_cute.tensors.vector_ops import to_elements
 
 _MOST_ELEMENTS = 64  # of a vector of registers
 _SKIPPED = (types.ModuleType, types.FunctionType, type)
+
+
+class Watched:
+    """The files whose kernels get debug points without a `breakpoint()`, a choice of the debugger:
+    `chosen` is True for the name of such a file.
+    """
+
+    chosen: Callable[[str], bool] | None = None
 
 
 def has_breakpoint(code: types.CodeType) -> bool:
@@ -39,16 +47,21 @@ def debug_points(fn: Any, on_simulator: bool) -> Iterator[None]:
 
     Elsewhere `breakpoint()` stops Python, and a line on stderr says that it does so while tracing.
     """
-    if not has_breakpoint(fn.__code__) or os.environ.get("PYTHONBREAKPOINT") == "0":
+    filename = fn.__code__.co_filename
+    watched = on_simulator and Watched.chosen is not None and Watched.chosen(filename)
+    off = os.environ.get("PYTHONBREAKPOINT") == "0"
+    if not watched and (off or not has_breakpoint(fn.__code__)):
         yield
         return
     hook, tracer = sys.breakpointhook, sys.gettrace()
-    filename = fn.__code__.co_filename
+    outside = sys._getframe(2)  # past contextlib's: host code, whose values no kernel can read
 
     def stop(*args: Any, **kwargs: Any) -> Any:
         frame = sys._getframe(1)
+        if off:
+            return None
         if on_simulator:
-            _emit(frame, filename, True)
+            _emit(frame, filename, outside, True)
             return None
         print(
             f"breakpoint() in the kernel {fn.__name__}: stopped while tracing it for a GPU, before "
@@ -56,6 +69,8 @@ def debug_points(fn: Any, on_simulator: bool) -> Iterator[None]:
             file=sys.stderr,
         )
         if hook is sys.__breakpointhook__:
+            import pdb  # here, since few programs stop while tracing
+
             return pdb.Pdb().set_trace(frame)
         return hook(*args, **kwargs)
 
@@ -65,7 +80,7 @@ def debug_points(fn: Any, on_simulator: bool) -> Iterator[None]:
         if event == "line":
             sys.settrace(None)
             try:
-                _emit(frame, filename, False)
+                _emit(frame, filename, outside, False)
             finally:
                 sys.settrace(lines)
         return lines
@@ -80,28 +95,34 @@ def debug_points(fn: Any, on_simulator: bool) -> Iterator[None]:
         sys.breakpointhook = hook
 
 
-def _emit(frame: types.FrameType, filename: str, stops: bool) -> None:
-    """Emit a debug point for the line that a frame is at."""
+def _emit(
+    frame: types.FrameType, filename: str, outside: types.FrameType | None, stops: bool
+) -> None:
+    """Emit a debug point for the line that a frame is at, with the functions of the kernel that
+    are called there, innermost first, up to the frame `outside`.
+    """
     trace = current_trace("breakpoint()")
     if trace.function_kind != "kernel":
         return
-    found: dict[str, Any] = {}
-    depth, outer = 0, frame
-    while outer is not None:
-        if outer.f_code.co_filename == filename:
-            depth += not outer.f_code.co_name.startswith("__dsl")
-            for name, value in outer.f_locals.items():
-                if not name.startswith("__"):
-                    found.setdefault(name, value)
-        outer = outer.f_back  # type: ignore[assignment]
     operands: list[Any] = []
-    variables = {}
-    for name, value in found.items():
-        record = _record(value, operands)
-        if record is not None:
-            variables[name] = record
-    point = {"stops": stops, "file": filename, "line": frame.f_lineno, "depth": depth,
-             "variables": variables}  # fmt: skip
+    functions: list[dict[str, Any]] = []
+    line, variables = 0, dict[str, Any]()
+    inner: types.FrameType | None = frame
+    while inner is not None and inner is not outside:
+        if inner.f_code.co_filename == filename:
+            line = line or inner.f_lineno
+            for name, value in inner.f_locals.items():
+                if not name.startswith("__") and name not in variables:
+                    record = _record(value, operands)
+                    if record is not None:
+                        variables[name] = record
+            if not inner.f_code.co_name.startswith("__dsl"):  # else a body that rewriting made
+                functions.append(
+                    {"name": inner.f_code.co_name, "line": line, "variables": variables}
+                )
+                line, variables = 0, {}
+        inner = inner.f_back
+    point = {"stops": stops, "file": filename, "functions": functions}
     ir = trace.ir
     attributes = {
         "format": ir.StringAttr.get(""),

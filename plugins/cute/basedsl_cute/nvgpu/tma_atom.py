@@ -127,7 +127,7 @@ class TmaAtom:
         return (self.op, self.dtype, self.box, self.units)
 
     def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> TmaAtom:
-        return TmaAtom(parts[0], self.op, self.dtype, self.box, self.units)
+        return type(self)(parts[0], self.op, self.dtype, self.box, self.units)
 
     @property
     def value_type(self) -> Any:
@@ -168,6 +168,29 @@ class TmaAtom:
                 hint="make the tensor with the layout that the atom was made with: "
                 "storage.tile.get_tensor(layout.outer, swizzle=layout.inner)",
             )
+
+    def _checked(self, src: Tensor, dst: Tensor, is_load: bool) -> tuple[Tensor, Tensor, int]:
+        """Return the shared tensor, the coordinate tensor and the size of both; DSLTypeError unless
+        these are one tile of this atom.
+        """
+        shared, coordinates = (dst, src) if is_load else (src, dst)
+        if shared.memspace != "smem" or coordinates.has_memory:
+            raise DSLTypeError(
+                "a TMA copy is between shared memory and its coordinate tensor",
+                notes=both("the source", src, "the destination", dst),
+                hint="partition both with tma_partition",
+            )
+        self._check_shared(shared)
+        size, other = algebra.size(shared.shape), algebra.size(coordinates.shape)
+        each = self.box.size
+        if not isinstance(size, int) or not isinstance(other, int) or size != other or size % each:
+            raise DSLTypeError(
+                f"a TMA copy of {src.shape} to {dst.shape}: not whole boxes of {each} elements",
+                notes=((f"the atom is {self}", None),),
+                hint="both are one tile: choose the tile and the stage, as in tAgA[None, k] and "
+                "tAsA[None, stage]",
+            )
+        return shared, coordinates, size
 
     def prefetch_tensors(self, src: Tensor, tma_desc_ptr: Any = None) -> None:
         """Load a partitioned tile into the L2 cache: `cute.prefetch` by this atom.
@@ -217,13 +240,7 @@ class TmaAtom:
         """
         tensor_map = self.tensor_map if tma_desc_ptr is None else tma_desc_ptr
         is_load = isinstance(self.op, LOADS)
-        shared, coordinates = (dst, src) if is_load else (src, dst)
-        if shared.memspace != "smem" or coordinates.has_memory:
-            raise DSLTypeError(
-                "a TMA copy is between shared memory and its coordinate tensor",
-                notes=both("the source", src, "the destination", dst),
-                hint="partition both with tma_partition",
-            )
+        shared, coordinates, size = self._checked(src, dst, is_load)
         if not isinstance(self.op, CopyBulkTensorTileG2SMulticastOp):
             mcast_mask = None
         elif mcast_mask is None:
@@ -231,16 +248,7 @@ class TmaAtom:
         unbound = is_load and tma_bar_ptr is None
         if unbound and (pred is not None or mcast_mask is not None):
             raise DSLTypeError("a TMA load needs the mbarrier that it completes: tma_bar_ptr=")
-        self._check_shared(shared)
-        size, other = algebra.size(shared.shape), algebra.size(coordinates.shape)
         each = self.box.size
-        if not isinstance(size, int) or not isinstance(other, int) or size != other or size % each:
-            raise DSLTypeError(
-                f"a TMA copy of {src.shape} to {dst.shape}: not whole boxes of {each} elements",
-                notes=((f"the atom is {self}", None),),
-                hint="both are one tile: choose the tile and the stage, as in tAgA[None, k] and "
-                "tAsA[None, stage]",
-            )
         # The loop that waits for a load without a barrier has one thread issue it.
         with predicated(pred), contextlib.nullcontext() if unbound else arch.elect_one():
             for at in range(0, size, each):

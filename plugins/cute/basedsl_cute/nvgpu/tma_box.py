@@ -192,7 +192,7 @@ def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int, units: int = 
     if swizzle and row > SWIZZLE_BYTES[swizzle]:
         raise DSLTypeError(f"rows of {row} bytes are swizzled within {SWIZZLE_BYTES[swizzle]}")
     if math.prod(extents) < size:
-        _check_piece(extents, bits)
+        check_piece(extents, bits)
     rest = [mode for mode in range(len(modes.stride)) if mode not in order]
     return Box((*order, *rest), (*extents, *[1] * len(rest)), swizzle)
 
@@ -225,7 +225,7 @@ def _largest_part(extent: int, each: int, mode: Any, most: int = MAX_BOX) -> int
     return part
 
 
-def _check_piece(extents: Sequence[int], bits: int) -> None:
+def check_piece(extents: Sequence[int], bits: int) -> None:
     """DSLTypeError unless each of a tile's boxes begins at a multiple of 128 bytes of shared
     memory.
 
@@ -262,5 +262,5 @@ def share_of_box(box: Box, parts: int, bits: int) -> Box:
     if extents[slowest] % parts:
         raise DSLTypeError(f"a box of {box.extents} cannot be divided among {parts} blocks")
     extents[slowest] //= parts
-    _check_piece(extents, bits)
+    check_piece(extents, bits)
     return box._replace(extents=tuple(extents))

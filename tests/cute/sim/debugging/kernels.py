@@ -45,3 +45,16 @@ def tables_kernel(x: cute.Tensor, y: cute.Tensor):
 @cute.jit
 def tables(x: cute.Tensor, y: cute.Tensor):
     tables_kernel(x, y).launch(grid=(2, 1, 1), block=(32, 1, 1))
+
+
+@cute.kernel
+def scaled_kernel(x: cute.Tensor, n: cute.Int32):
+    thread = cute.arch.thread_idx()[0]
+    breakpoint()
+    x[thread] = x[thread] * n
+
+
+@cute.jit
+def scaled(given: cute.Tensor, number: cute.Int32):
+    twice = number * 2
+    scaled_kernel(given, twice).launch(grid=(1, 1, 1), block=(32, 1, 1))

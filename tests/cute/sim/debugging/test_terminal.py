@@ -117,6 +117,14 @@ def test_tensors_are_tables(session):
     assert np.array_equal(y, np.tile(2 * np.arange(32), (2, 1)))
 
 
+def test_variables_are_those_of_the_kernel(session):
+    x = np.ones(32, np.float32)
+    out = session(["vars", "c"], kernels.scaled, x, 3)
+    assert "n = 6\n" in out
+    assert "given" not in out and "number" not in out and "twice" not in out
+    assert np.array_equal(x, np.full(32, 6, np.float32))
+
+
 def test_the_end_of_the_input_and_quitting(session):
     x, y = prefix_arrays()
     session([], kernels.prefix, x, y)
