@@ -104,8 +104,11 @@ STORES = (CopyBulkTensorTileS2GOp, CopyReduceBulkTensorTileS2GOp)
 
 
 class TmaAtom:
-    """A TMA copy of one tensor: its tensor map, and its static facts. `make_tiled_tma_atom` makes
+    """A TMA copy of one tensor: its `tensor_map`, and its static facts. `make_tiled_tma_atom` makes
     it.
+
+    `op` is the operation, `dtype` the element type of the tile in shared memory, `box` what one
+    instruction moves, and `units` the number of elements that one of the tensor map's is.
     """
 
     def __init__(
@@ -190,7 +193,11 @@ class TmaAtom:
         return shared, coordinates, size
 
     def prefetch_tensors(self, src: Tensor, tma_desc_ptr: Any = None) -> None:
-        """Load a partitioned tile into the L2 cache: `cute.prefetch` by this atom."""
+        """Load a partitioned tile into the L2 cache: `cute.prefetch` by this atom.
+
+        `src` is the part of the coordinate tensor. The tensor map is the atom's own, or one in
+        global memory at `tma_desc_ptr`. Raises DSLTypeError for a store, or another tensor.
+        """
         if not isinstance(self.op, LOADS) or src.has_memory:
             raise DSLTypeError(
                 "prefetch takes a TMA load and its coordinate tensor",
@@ -215,7 +222,14 @@ class TmaAtom:
         cache_policy: Any = None,
         tma_desc_ptr: Any = None,
     ) -> None:
-        """Copy partitioned tensors: `cute.copy` by this atom, called by a whole warp.
+        """Copy `src` to `dst`, partitioned tensors: `cute.copy` by this atom, called by a whole
+        warp. One is in shared memory, the other is of the coordinate tensor; both are whole boxes
+        of one tile.
+
+        `pred` is a Boolean: nothing is copied where it is False. `tma_bar_ptr` is the mbarrier that
+        the bytes of a load complete, `mcast_mask` has the blocks of a multicast as bits, and
+        `cache_policy` is an L2 cache policy of 64 bits, for loads and stores. Raises DSLTypeError
+        for tensors that are not so, and for a load without what it needs.
 
         The tensor map is the atom's own, or one in global memory at `tma_desc_ptr` that was made
         from it. An atom that is not for multicasts loads for its own block, whatever `mcast_mask`
@@ -266,7 +280,8 @@ def _swizzle_text(number: int | None) -> str:
 
 
 class TmaInfo:
-    """A TMA atom, its coordinate tensor, and the shared layout of a tile.
+    """A TMA `atom`, its coordinate tensor (`tma_tensor`), and the layout of a tile in shared memory
+    (`smem_layout`).
 
     It unpacks as the pair (atom, coordinate tensor).
     """

@@ -19,7 +19,10 @@ _SMEM_UNIT = 128  # bytes; boxes begin at multiples of it in shared memory
 
 
 class Box(NamedTuple):
-    """The box of one instruction: the map's mode i is `order[i]` of the tensor's `Modes`."""
+    """The box of one instruction: the map's mode i is `order[i]` of the tensor's `Modes`, and
+    `extents[i]` the box's elements along it; `swizzle` is the number of the swizzle of shared
+    memory in tensor maps, 0 for none.
+    """
 
     order: tuple[int, ...]
     extents: tuple[int, ...]
@@ -143,10 +146,12 @@ def tile_of(tensor: Tensor, tiler: Any, coordinates: Any = None) -> Any:
 
 
 def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int, units: int = 1) -> Box:
-    """Return the largest box that one instruction can copy between a tile and its shared layout.
+    """Return the largest box that one instruction can copy between a tile and its layout in shared
+    memory, `smem_layout`.
 
-    `tile` is from `tile_of`, and `modes` those of the same tensor; the tensor map's elements are
-    `units` of the tensor's.
+    `tile` is from `tile_of`, and `modes` those of the same tensor; its elements have `bits` bits,
+    and the tensor map's are `units` of them. Raises DSLTypeError for a layout that is not of the
+    tile, or that no box fits.
     """
     swizzle, outer = 0, smem_layout
     if isinstance(smem_layout, algebra.ComposedLayout):
