@@ -37,6 +37,7 @@ MODULES = (
 )
 # What needs a GPU, a broken plugin or a defect has no snippet.
 UNTRIED = {
+    "CudaDriverDependencyError",
     "CompilerBug",
     "DSLCudaRuntimeError",
     "DSLOverflowError",

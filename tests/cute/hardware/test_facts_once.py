@@ -24,6 +24,13 @@ ALLOWED = {
     "interop/events.py: def record_events(capacity: int = 1 << 16) -> Iterator[Events]:": (
         "events of a buffer"
     ),
+    "sim/debugging/values.py: MOST_ELEMENTS = 1 << 16  # of a tensor that is read whole": (
+        "elements of a table"
+    ),
+    "ops/distributed/workspaces.py: blocks = self.blocks if a.nbytes > 1 << 16 else "
+    "min(self.blocks, 8)": "bytes of a message",
+    "distributed/signals.py: _GRACE = 1 << 16  # nanoseconds that a wait goes on after another one "
+    "of its rank took too long": "nanoseconds",
     "algebra/draw.py: MAX_CELLS = 1 << 16": "cells of a picture",
 }
 # Warps counted by a literal, and constants named like a fact.

@@ -41,10 +41,3 @@ def test_extents_that_disagree(monkeypatch, case, call, is_static):
     with pytest.raises(AssertionError if is_static else DSLError, match=message):
         CALLS[call](*tensors)
         cute.synchronize()
-
-
-def test_no_kernel_of_mma_sync_takes_float64(monkeypatch):
-    monkeypatch.setenv("CUTE_DSL_ARCH", "sim")
-    a, b, c = (np.zeros((64, 64)) for _ in range(3))
-    with pytest.raises(DSLError, match="does not multiply Float64"):
-        ampere_gemm.gemm(a, b, c, 1)

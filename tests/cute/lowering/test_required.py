@@ -28,10 +28,20 @@ PREAMBLE = """
 %t = llvm.mlir.zero : !llvm.ptr<6>
 %l = arith.constant 1 : i64
 %o = arith.constant true
+%h = arith.constant 0 : i16
 """
 TCGEN05_MMA = (
     "nvvm.tcgen05.mma %t, %l, %l, %c, %o {{kind = #nvvm.tcgen05_mma_kind<{}>, "
     "ctaGroup = #nvvm.cta_group<cta_1>}} : (!llvm.ptr<6>, i64, i64, i32, i1)"
+)
+MMA_BLOCK_SCALE = (  # registers of A, B and sums, factors with bytes and threads
+    '%m = "nvvm.mma.block_scale"(%c, %c, %c, %c, %c, %c, %f, %f, %f, %f, %c, %h, %h, %c, %h, %h) {'
+    "shape = #nvvm.shape<m = 16, n = 8, k = 32>, scaleVecSize = #nvvm.scale_vec_size<x1>, "
+    "multiplicandAPtxType = #nvvm.mma_type<e4m3>, multiplicandBPtxType = #nvvm.mma_type<e4m3>, "
+    "blockScaleFormat = #nvvm.block_scale_format<ue8m0>, "
+    "kind = #nvvm.block_scale_kind<mxf8f6f4>, "
+    "operandSegmentSizes = array<i32: 4, 2, 4, 1, 1, 1, 1, 1, 1>} : (i32, i32, i32, i32, i32, i32, "
+    "f32, f32, f32, f32, i32, i16, i16, i32, i16, i16) -> !llvm.struct<(f32, f32, f32, f32)>"
 )
 # Op -> its text, for each row of the table in turn.
 LAUNCH_CONTROL = (
@@ -97,6 +107,7 @@ TEXTS = {
         "%r = nvvm.redux.sync fmax %f, %c : f32 -> f32",
         "%r = nvvm.redux.sync add %c, %c : i32 -> i32",
     ],
+    "nvvm.mma.block_scale": [MMA_BLOCK_SCALE],
     "nvvm.tcgen05.mma": [TCGEN05_MMA.format("i8"), TCGEN05_MMA.format("f16")],
     "nvvm.tcgen05.shift": ["nvvm.tcgen05.shift %t : !llvm.ptr<6>"],
     "nvvm.read.ptx.sreg.clusterid.x": ["%s = nvvm.read.ptx.sreg.clusterid.x : i32"],

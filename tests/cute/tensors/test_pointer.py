@@ -31,7 +31,7 @@ def alignment_kernel(a: cute.Tensor):
     see("narrow tile", cute.local_tile(a, (1, 2), (tid, 1)).iterator)
     see("as bytes", cute.recast_ptr(p + 2, dtype=cute.Int8) + 8)
     SEEN["type"] = str(cute.recast_ptr(p, cute.make_swizzle(2, 4, 3)))
-    SEEN["wide"] = str(p.toint())
+    SEEN["wide"] = p.toint().divby
     registers = cute.make_rmem_tensor(4, cute.Int64)
     see("registers", registers.iterator)
     SEEN["tensor"] = str(a)
@@ -62,7 +62,7 @@ def test_alignment_is_tracked(sim):
         "narrow tile": 8,
         "as bytes": 8,
         "type": "ptr<Float32, gmem, align<16>, S<2,4,3>>",
-        "wide": "?{div=16}",
+        "wide": 16,
         "registers": 16,
         "tensor": "tensor<ptr<Float32, gmem, align<16>> o (16,32):(32,1)>",
         "facts": (cute.Float32, True, 1),

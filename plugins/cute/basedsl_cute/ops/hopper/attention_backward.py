@@ -28,7 +28,7 @@ from basedsl_cute.ops.hopper.attention import COLUMN, ROW, ROWS, tma_tile
 from basedsl_cute.utils import hopper_helpers as sm90
 
 THREADS = 128  # of a warpgroup, and of the kernels before and behind
-LANES = 4  # floats of a thread that lie together in the workspace
+VECTOR = 4  # floats of a thread that lie together in the workspace
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,11 @@ def prepare_kernel(
     thread = arch.thread_idx()[0]
     tile, head, batch = arch.block_idx()
     lane, warps = thread % arch.WARP_SIZE, THREADS // arch.WARP_SIZE
-    zeros = cute.make_rmem_tensor((LANES,), cute.Float32)
+    zeros = cute.make_rmem_tensor((VECTOR,), cute.Float32)
     zeros.fill(0.0)
     own = sums[None, tile, head, batch]
-    for i in cute.range(thread, sums.shape[0] // LANES, THREADS, unroll=1):
-        cute.autovec_copy(zeros, cute.local_tile(own, (LANES,), (i,)))
+    for i in cute.range(thread, sums.shape[0] // VECTOR, THREADS, unroll=1):
+        cute.autovec_copy(zeros, cute.local_tile(own, (VECTOR,), (i,)))
     for i in cute.range(thread // arch.WARP_SIZE, rows, warps, unroll=4):
         row = tile * rows + i
         inside = row < out.shape[0]
@@ -373,9 +373,9 @@ def sums_layout(head, cfg):
 
 def pieces_of(x, thread):
     """A thread's floats (4, pieces) of such rows."""
-    pieces = cute.size(x) // (LANES * THREADS)
-    layout = cute.make_layout((LANES, pieces), stride=(1, LANES * THREADS))
-    return cute.make_tensor(x.iterator.align(16) + thread * LANES, layout)
+    pieces = cute.size(x) // (VECTOR * THREADS)
+    layout = cute.make_layout((VECTOR, pieces), stride=(1, VECTOR * THREADS))
+    return cute.make_tensor(x.iterator.align(16) + thread * VECTOR, layout)
 
 
 def store_sums(acc, staged, thread):
