@@ -15,4 +15,4 @@ def test_frames_of_frameworks_that_wrap_calls_are_no_users():
 
     names = found["wrap"](innermost)
     assert "wrap" not in names
-    assert names[:2] == ["innermost", "test_frames_of_frameworks_that_wrap_calls_are_no_users"]
+    assert "test_frames_of_frameworks_that_wrap_calls_are_no_users" in names
