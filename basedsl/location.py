@@ -294,12 +294,19 @@ def span_of_frame(frame: FrameType) -> Span:
     return span_of_code(frame.f_code, frame.f_lasti)
 
 
+@functools.cache
+def _wraps_calls(filename: str) -> bool:
+    """Return True for frames that PyTorch and JAX put between a program and what it calls."""
+    path = filename.replace(os.sep, "/")
+    return "/torch/_dynamo/" in path or "/jax/_src/" in path
+
+
 def user_frames(start: FrameType | None = None) -> Iterator[FrameType]:
     """Yield user frames from the innermost outward."""
     frame = sys._getframe(1) if start is None else start
     current: FrameType | None = frame
     while current is not None:
-        if not is_internal_frame(current):
+        if not is_internal_frame(current) and not _wraps_calls(current.f_code.co_filename):
             yield current
         current = current.f_back
 

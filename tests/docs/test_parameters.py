@@ -27,24 +27,6 @@ MODULES = (*PACKAGES, *(f"basedsl_cute.{name}" for name in FACADES.split()))
 EVERYWHERE = {"self", "cls", "loc", "ip"}
 VARIADIC = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
 
-#: Modules with public names that do not name all parameters yet. Take a module out when its are
-#: done.
-OPEN = set(
-    """
-    basedsl_cute.algebra.ignored_location basedsl_cute.arch.tensor_core
-    basedsl_cute.arrays.tensor basedsl_cute.compat.generate basedsl_cute.compat.mlir_values
-    basedsl_cute.dsl.compile basedsl_cute.host.event basedsl_cute.host.stream
-    basedsl_cute.interop.perf_report basedsl_cute.nvgpu.tcgen05.copy
-    basedsl_cute.nvgpu.tcgen05.cp basedsl_cute.nvgpu.tcgen05.mma
-    basedsl_cute.nvgpu.tcgen05.modes basedsl_cute.nvgpu.tma_atom basedsl_cute.nvgpu.tma_box
-    basedsl_cute.nvgpu.warp_block_scaled basedsl_cute.pipeline.order
-    basedsl_cute.tensors.pointer basedsl_cute.tensors.tensor_ssa
-    basedsl_cute.utils.blackwell_helpers basedsl_cute.utils.blockscaled_layout
-    basedsl_cute.utils.gemm.sm100 basedsl_cute.utils.group_scheduler
-    basedsl_cute.utils.launch_scheduler basedsl_cute.utils.warp_scale_factors
-    """.split()
-)
-
 
 def public_names(module: ModuleType) -> Iterator[Any]:
     """Yield the functions and classes of these packages that `module` offers."""
@@ -86,9 +68,9 @@ def unnamed_in_class(cls: type) -> Iterator[tuple[str, set[str]]]:
             yield f"{cls.__qualname__}.{name}", unnamed(function, *texts)
 
 
-def found() -> dict[str, list[str]]:
-    """Return the parameters that are not named, by the module that has the code."""
-    missing: dict[str, list[str]] = {}
+def found() -> list[str]:
+    """Return a line for each function or class whose docstring does not name all parameters."""
+    missing: list[str] = []
     seen = set()
     for path in MODULES:
         for value in public_names(importlib.import_module(path)):
@@ -102,16 +84,13 @@ def found() -> dict[str, list[str]]:
                 results = [(name, unnamed(value, value.__doc__))]
             for name, names in results:
                 if names:
-                    text = f"{value.__module__}.{name}: {', '.join(sorted(names))}"
-                    missing.setdefault(value.__module__, []).append(text)
+                    missing.append(f"{value.__module__}.{name}: {', '.join(sorted(names))}")
     return missing
 
 
 def test_docstrings_name_each_parameter() -> None:
     missing = found()
-    told = [text for module, texts in missing.items() if module not in OPEN for text in texts]
-    assert told == [], "name these parameters in the docstring:\n" + "\n".join(told)
-    assert OPEN - set(missing) == set(), "these modules are done: take them out of OPEN"
+    assert missing == [], "name these parameters in the docstring:\n" + "\n".join(missing)
 
 
 def test_what_is_not_named_is_found() -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from basedsl.plugin import hookspecs
+
 ROOT = Path(__file__).parents[2]
 CHAPTERS = sorted((ROOT / "docs" / "plugins").glob("*.md"))
 APART = "08_other_bindings.md"  # its bindings cannot be in a process with ours
@@ -25,6 +27,13 @@ def run(page, scope):
         name = f"<{page.name} {i}>"
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
         exec(compile(code, name, "exec"), scope)
+
+
+def test_the_table_of_hooks_names_each():
+    text = (ROOT / "docs/plugins/09_options_hooks_commands.md").read_text()
+    rows = "".join(row for row in text.splitlines() if row.startswith("|"))
+    hooks = {name for name in vars(hookspecs) if name.startswith("basedsl_")}
+    assert set(re.findall(r"`(basedsl_\w+)`", rows)) == hooks
 
 
 def test_chapters_run_in_order():

@@ -47,8 +47,8 @@ class Buffer:
                 b[i] *= 2
 
     Attributes: `dtype`, the class of the elements; `shape`, an Int64 for each dimension, in
-    elements; `pointer`, the address of the first element as an `!llvm.ptr`. A buffer is
-    made of these and of `strides`, an Int64 for each dimension, in bytes.
+    elements; `pointer`, the address of the first element as an `!llvm.ptr`. A buffer is made of
+    these and of `strides`, an Int64 for each dimension, in bytes.
     """
 
     #: The core carries a buffer through loops and branches as one value.

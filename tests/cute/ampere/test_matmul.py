@@ -204,6 +204,7 @@ def test_without_columns_products_are_zeros(sim, shape):
     np.testing.assert_array_equal(out, np.zeros_like(out) + bias)
 
 
+@pytest.mark.filterwarnings("ignore::basedsl_cute.dsl.steps.SpillWarning")
 @pytest.mark.parametrize("rows", [8, 16])
 def test_float64(target, rows, monkeypatch):
     if rows == 8:
@@ -286,6 +287,7 @@ def test_what_is_read_only_is_read_and_not_written(sim):
         check(a, b, out=out)
 
 
+@pytest.mark.slow
 def test_vectors_of_one_number_and_what_is_added_to_their_products(sim):
     three = np.broadcast_to(np.float32(3), (15,))
     b = normal(15, 3, dtype=np.float32)

@@ -142,6 +142,17 @@ def instruction(op):
     return f"m{m}n{n}k{k}.row.col.{'.'.join(kinds[t] for t in op.dtypes)}"
 
 
+BY_NAME = {instruction(op): op for op in WARP_OPS}
+F16, F16_K8, TF32, E4M3, S8, F64_SM80, F64_K4, F64 = (
+    BY_NAME[name.replace(" ", ".row.col.")]
+    for name in (
+        "m16n8k16 f32.f16.f16.f32", "m16n8k8 f32.f16.f16.f32", "m16n8k8 f32.tf32.tf32.f32",
+        "m16n8k32 f32.e4m3.e4m3.f32", "m16n8k32 s32.s8.s8.s32", "m8n8k4 f64.f64.f64.f64",
+        "m16n8k4 f64.f64.f64.f64", "m16n8k16 f64.f64.f64.f64",
+    )
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("op", WARP_OPS, ids=instruction)
 @pytest.mark.parametrize("atoms", [(1, 1, 1), (2, 2, 1)], ids=str)
 def test_warp_mma(target, op, atoms):
@@ -176,9 +187,7 @@ def added(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, op: cute.Constexpr):
     added_kernel(a, b, c, mma).launch(grid=1, block=mma.size)
 
 
-@pytest.mark.parametrize(
-    "op", [WARP_OPS[0], WARP_OPS[8], WARP_OPS[13], WARP_OPS[-1]], ids=instruction
-)
+@pytest.mark.parametrize("op", [F16, E4M3, S8, F64], ids=instruction)
 def test_what_is_added(target, op):
     a, b, c, product = of_op(op, 32, 32, 64)
     c[:] = np.arange(c.size).reshape(c.shape) % 7
@@ -203,9 +212,9 @@ def test_warp_mma_in_ptx(op):
 @pytest.mark.parametrize(
     ("op", "arch", "first"),
     [
-        (WARP_OPS[0], "sm_75", "sm_80"),
-        (WARP_OPS[8], "sm_80", "sm_89"),
-        (WARP_OPS[-1], "sm_89", "sm_90"),
+        (F16, "sm_75", "sm_80"),
+        (E4M3, "sm_80", "sm_89"),
+        (F64, "sm_89", "sm_90"),
     ],
     ids=str,
 )
@@ -221,13 +230,13 @@ def test_architectures_that_have_it_not(op, arch, first):
 @pytest.mark.parametrize(
     ("op", "name"),
     [
-        (WARP_OPS[0], "SM80_16x8x16_F32F16F16F32_TN"),
-        (WARP_OPS[2], "SM75_16x8x8_F32F16F16F32_TN"),
-        (WARP_OPS[7], "SM80_16x8x8_F32TF32TF32F32_TN"),
-        (WARP_OPS[8], "SM89_16x8x32_F32E4M3E4M3F32_TN"),
-        (WARP_OPS[13], "SM80_16x8x32_S32S8S8S32_TN"),
-        (WARP_OPS[-4], "SM80_8x8x4_F64F64F64F64_TN"),
-        (WARP_OPS[-3], "SM90_16x8x4_F64F64F64F64_TN"),
+        (F16, "SM80_16x8x16_F32F16F16F32_TN"),
+        (F16_K8, "SM75_16x8x8_F32F16F16F32_TN"),
+        (TF32, "SM80_16x8x8_F32TF32TF32F32_TN"),
+        (E4M3, "SM89_16x8x32_F32E4M3E4M3F32_TN"),
+        (S8, "SM80_16x8x32_S32S8S8S32_TN"),
+        (F64_SM80, "SM80_8x8x4_F64F64F64F64_TN"),
+        (F64_K4, "SM90_16x8x4_F64F64F64F64_TN"),
     ],
     ids=str,
 )

@@ -236,3 +236,8 @@ def test_a_number_of_columns_that_there_is_not(columns):
         DSLTypeError, match=rf"{columns} columns are no power of two from 32 to 512"
     ):
         cute.compile(host, options="--arch sim")
+
+
+def test_an_allocator_says_what_it_does_not_offer():
+    with pytest.raises(DSLError, match=r"^TmemAllocator\.reserve is not offered: no public desc"):
+        cute.utils.TmemAllocator(None).reserve(32)

@@ -12,6 +12,7 @@ from tests.cute.blackwell.test_mma_instructions import descriptor
 
 M, N, A_AT = 128, 16, 32
 IDESC = descriptor("f16", ("f16", "f16"), M, N)
+SCALED = descriptor("mxf8f6f4", ("e4m3", "e4m3"), M, N, scale="ue8m0")
 
 
 @cute.kernel
@@ -71,6 +72,16 @@ def multiply(start, data, done, a_in_tmem: cute.Constexpr):
 
 
 @cute.jit
+def multiply_scaled(start, data, done):
+    """The columns of the operand are scale factors: four of A, one of B."""
+    with arch.elect_one():
+        a, b = smem_descriptor(data, 0, 2048, 128), smem_descriptor(data, 4096, 256, 128)
+        scales = start + A_AT, start + A_AT + 4
+        arch.tcgen05_mma_block_scale("mxf8f6f4", start, a, b, cute.Int32(SCALED), False, *scales)
+        arch.tcgen05_commit(done)
+
+
+@cute.jit
 def store_then_load(
     left_out: cute.Constexpr, warp, thread, start, data, done, copies, tile, operand, registers
 ):
@@ -123,9 +134,24 @@ def multiply_then_load(
         multiply(start, data, done, False)
     if cute.const_expr(not left_out):
         arch.mbarrier_wait(done, 0)
+        arch.tcgen05_after_thread_sync()
     if warp >= 4:
         cute.copy(get, get.get_slice(thread).partition_S(tile), registers)
     arch.mbarrier_wait(done, 0)
+
+
+@cute.jit
+def multiply_then_fence_and_load(
+    left_out: cute.Constexpr, warp, thread, start, data, done, copies, tile, operand, registers
+):
+    _, get = copies
+    if warp == 0:
+        multiply(start, data, done, False)
+    arch.mbarrier_wait(done, 0)
+    if cute.const_expr(not left_out):
+        arch.tcgen05_after_thread_sync()
+    if warp >= 4:
+        cute.copy(get, get.get_slice(thread).partition_S(tile), registers)
 
 
 @cute.jit
@@ -160,18 +186,52 @@ def multiply_then_store_operand(
 
 
 @cute.jit
+def store_scales_then_multiply(
+    left_out: cute.Constexpr, warp, thread, start, data, done, copies, tile, operand, registers
+):
+    put, _ = copies
+    if warp < 4:
+        cute.copy(put, registers, put.get_slice(thread).partition_D(operand))
+        arch.fence_view_async_tmem_store()
+    if cute.const_expr(not left_out):
+        arch.sync_threads()
+    if warp == 4:
+        multiply_scaled(start, data, done)
+    arch.mbarrier_wait(done, 0)
+
+
+@cute.jit
+def multiply_then_store_scales(
+    left_out: cute.Constexpr, warp, thread, start, data, done, copies, tile, operand, registers
+):
+    put, _ = copies
+    if warp == 4:
+        multiply_scaled(start, data, done)
+    if cute.const_expr(not left_out):
+        arch.mbarrier_wait(done, 0)
+    if warp < 4:
+        cute.copy(put, registers, put.get_slice(thread).partition_D(operand))
+        arch.fence_view_async_tmem_store()
+    arch.mbarrier_wait(done, 0)
+
+
+@cute.jit
 def host(out: cute.Tensor, program: cute.Constexpr, left_out: cute.Constexpr):
     kernel(out, program, left_out).launch(grid=1, block=256)
 
 
 _MMA = "race on tensor memory: this tcgen05.mma and a read by warp|may still write"
+_OPERAND = "race on tensor memory: this tcgen05.(mma and a write|st and a)"
 PROGRAMS = {
     store_then_load: "race on tensor memory: this tcgen05.(ld|st) and a (write|read) by warp",
     load_then_store: "race on tensor memory: this tcgen05.(ld|st) and a (write|read) by warp",
     load_then_multiply: _MMA,
     multiply_then_load: _MMA,
-    store_operand_then_multiply: "race on tensor memory: this tcgen05.(mma and a write|st and a)",
-    multiply_then_store_operand: "race on tensor memory: this tcgen05.(mma and a write|st and a)",
+    store_operand_then_multiply: _OPERAND,
+    multiply_then_fence_and_load: "a tcgen05.ld of what another warp's .*, without a tcgen05.fence",
+    store_scales_then_multiply: _OPERAND,
+    multiply_then_store_scales: _OPERAND,
+    multiply_then_store_operand: _OPERAND,
 }
 
 
@@ -190,5 +250,6 @@ def test_a_barrier_that_is_left_out(program):
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_the_twin_that_is_right(program):
     found = run(program, False)
-    expected = {store_then_load: 2.0, multiply_then_load: 0.0}.get(program, 1.0)
+    products = (multiply_then_load, multiply_then_fence_and_load)
+    expected = {store_then_load: 2.0, **dict.fromkeys(products, 0.0)}.get(program, 1.0)
     np.testing.assert_array_equal(found, expected)

@@ -197,7 +197,8 @@ NAMES = {
         MmaMXF4NVF4Op SM103MmaMXF4Op SM103MmaMXF4NVF4Op CtaGroup OperandSource OperandMajorMode
         Field Ld32x32bOp Ld16x256bOp St32x32bOp St16x256bOp St16x128bOp LdRed32x32bOp Repetition
         Pack Unpack Cp4x32x128bOp make_tmem_copy make_s2t_copy get_s2t_smem_desc_tensor
-        make_smem_layout_atom tile_to_mma_shape make_umma_smem_desc find_tmem_tensor_col_offset""",
+        make_smem_layout_atom tile_to_mma_shape make_umma_smem_desc find_tmem_tensor_col_offset
+        get_tmem_copy_properties""",
     "nvgpu.tcgen05.CtaGroup": "ONE TWO",
     "nvgpu.tcgen05.OperandSource": "SMEM TMEM",
     "nvgpu.tcgen05.OperandMajorMode": "K MN",

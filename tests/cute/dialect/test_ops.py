@@ -260,7 +260,7 @@ def test_a_required_attribute_is_missed_by_name(cute):
 
 
 def test_every_op_has_a_negative_test():
-    assert REFUSED.keys() == OPS.keys()
+    assert REFUSED.keys() == OPS.keys(), "give REFUSED a wrong use of each operation"
 
 
 def test_bytecode_round_trip(cute):

@@ -41,8 +41,8 @@ def qkv():
     ("options", "wanted"),
     [
         ({}, {}),
-        ({"causal": True}, {"right": 0}),
-        ({"window": (20, 3)}, {"left": 20, "right": 3}),
+        pytest.param({"causal": True}, {"right": 0}, marks=pytest.mark.slow),
+        pytest.param({"window": (20, 3)}, {"left": 20, "right": 3}, marks=pytest.mark.slow),
     ],
     ids=["plain", "causal", "window"],
 )
@@ -89,6 +89,7 @@ def test_what_the_kernel_for_hopper_refuses(options, said):
         attention_backward(q, q, q, q, q, lse, **{"config": hopper.Config(), **options})
 
 
+@pytest.mark.slow
 def test_softcap():
     q, k, v = (normal(1, 33, 2, 32, seed=i) for i in range(3))
     check(
@@ -125,6 +126,7 @@ def shifted(s, batch, head, q, k):
     return s * 0.5 if q > k else s - 1.0
 
 
+@pytest.mark.filterwarnings("ignore::basedsl_cute.dsl.steps.SpillWarning")
 def test_a_score_that_is_contracted_with_the_scale():
     q, k, v = (normal(1, 24, 2, 32, seed=i) for i in range(3))
 

@@ -25,6 +25,11 @@ def test_the_kernel_for_few_keys_spills_nothing():
 
 
 @pytest.mark.slow
+def test_the_kernel_for_a_window_spills_nothing():
+    check(128, flash._HOPPER_WINDOW, Variant(left=1024, right=0))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("head", flash.HOPPER_CONFIGS)
 def test_the_kernel_for_hopper_with_a_mask_of_the_users_spills_nothing(head):
     check(head, flash.HOPPER_CONFIGS[head][2], Variant(mask=Captured.of(banded, "mask")))

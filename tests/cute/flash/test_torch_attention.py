@@ -59,6 +59,7 @@ def test_the_gradient_of_sinks():
     torch.testing.assert_close(found.double(), wanted, atol=2e-2, rtol=1e-2)
 
 
+@pytest.mark.filterwarnings("ignore::basedsl_cute.dsl.steps.SpillWarning")
 def test_a_function_of_the_users():
     q, k, v = (normal(1, 24, 2, 32, seed=i) for i in range(3))
 

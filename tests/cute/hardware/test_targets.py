@@ -8,6 +8,7 @@ import basedsl_cute as cute
 from basedsl.errors import DSLError
 from basedsl_cute.device import driver
 from basedsl_cute.device.detect import detect
+from basedsl_cute.hardware.arch_enum import Arch, arch_of
 from basedsl_cute.hardware.targets import (
     ENVIRONMENT_VARIABLE,
     MAX_BLOCKS_PER_SM,
@@ -55,11 +56,20 @@ GUIDE = {
 def test_rows_agree_with_the_programming_guide(name):
     target = TARGETS[name]
     capability = target.capability if target.is_gpu else (9, 0)
+    assert capability in GUIDE, f"give GUIDE the guide's figures of {name}"
     smem_per_sm, smem_per_block, warps, blocks = GUIDE[capability]
     assert (target.smem_per_sm, target.smem_per_block) == (smem_per_sm << 10, smem_per_block << 10)
     assert (target.max_warps_per_sm, target.max_blocks_per_sm) == (warps, blocks)
     if target.capability >= (8, 0):
         assert target.smem_per_block == target.smem_per_sm - SYSTEM_SMEM
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_target_is_a_member_of_arch(name):
+    assert name == SIM or name in Arch.__members__, f"give Arch the member {name}"
+    target = TARGETS[name]
+    expected = (*target.capability, target.variant) if target.is_gpu else (9, 0, "a")
+    assert arch_of(target).value == expected
 
 
 def test_tensor_memory_is_of_data_center_blackwell():

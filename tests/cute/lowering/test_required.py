@@ -67,11 +67,15 @@ TEXTS = {
     "nvvm.cp.async.bulk.tensor.shared.cluster.global": [
         "nvvm.cp.async.bulk.tensor.shared.cluster.global %d, %p, %b, box[%c]"
         " {group = #nvvm.cta_group<cta_2>} : !llvm.ptr<7>, !llvm.ptr",
+        "nvvm.cp.async.bulk.tensor.shared.cluster.global %b, %p, %b, box[%c, %c, %c, %c, %c]"
+        " {isCTAOnly = true, mode = #nvvm.tma_load_mode<tile_gather4>} : !llvm.ptr<3>, !llvm.ptr",
         "nvvm.cp.async.bulk.tensor.shared.cluster.global %d, %p, %b, box[%c]"
         " : !llvm.ptr<7>, !llvm.ptr",
     ],
     "nvvm.cp.async.bulk.tensor.global.shared.cta": [
-        "nvvm.cp.async.bulk.tensor.global.shared.cta %p, %b, box[%c] : !llvm.ptr, !llvm.ptr<3>"
+        "nvvm.cp.async.bulk.tensor.global.shared.cta %p, %b, box[%c, %c, %c, %c, %c]"
+        " {mode = #nvvm.tma_store_mode<tile_scatter4>} : !llvm.ptr, !llvm.ptr<3>",
+        "nvvm.cp.async.bulk.tensor.global.shared.cta %p, %b, box[%c] : !llvm.ptr, !llvm.ptr<3>",
     ],
     "nvvm.cp.async.bulk.tensor.reduce": [
         "nvvm.cp.async.bulk.tensor.reduce %p, %b, box[%c]"

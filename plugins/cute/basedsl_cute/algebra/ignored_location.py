@@ -77,7 +77,8 @@ def _signature(function: Callable[..., Any]) -> str:
 
 
 def takes_location_untyped(function: F) -> F:
-    """Accept `loc` and `ip` in constructors, class methods and static methods. Type checkers bind
-    these only where they are plain functions, and so report `loc` and `ip` in calls of them.
+    """Accept `loc` and `ip` in `function`, a constructor, class method or static method, which
+    comes back with its own type. Type checkers bind such a function only where it is a plain one,
+    and so report `loc` and `ip` in calls of it.
     """
     return cast("F", takes_location(function))

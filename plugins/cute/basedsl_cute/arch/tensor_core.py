@@ -74,7 +74,12 @@ def tcgen05_mma(
     """Issue D = A B + D (PTX `tcgen05.mma`), or D = A B where `accumulate` is False.
 
     - `kind`: "f16", "tf32", "i8" or "f8f6f4".
-    - `a`: a descriptor, or a pointer into tensor memory.
+    - `d`: the accumulator in tensor memory.
+    - `a`: a descriptor of shared memory, or a pointer into tensor memory.
+    - `b`: a descriptor of shared memory.
+    - `descriptor`: the instruction descriptor.
+    - `accumulate`: a Boolean, static or of run time.
+    - `cta_group`: 1, or 2 for the two blocks of a pair.
     - `scale_d`: 0 to 15, for D = A B + D 2^-scale_d; of the kinds f16 and tf32.
     - `disabled_lanes`: 4 words (8 with `cta_group` 2) whose bits are lanes of D that stay as they
       are.
@@ -133,7 +138,8 @@ def tcgen05_mma_block_scale(
     where `accumulate` is False.
 
     `kind` is "mxf8f6f4", "mxf4" or "mxf4nvf4", `scale_a` and `scale_b` addresses in tensor memory,
-    `vector` the elements that share a factor (16 or 32; of one choice left out). Raises
+    `vector` the elements that share a factor (16 or 32; of one choice left out). `d`, `a`, `b`, the
+    instruction's `descriptor`, `cta_group` and `collector` are those of `tcgen05_mma`. Raises
     DSLTypeError for other values.
     """
     what = "tcgen05_mma_block_scale()"
@@ -169,8 +175,8 @@ def tcgen05_mma_ws(
 
     M is 32, 64 or 128, N 64, 128 or 256; D takes all lanes, its columns in 128 / M groups.
     `zero_columns` is a descriptor of columns of B that count as zero, `buffer` (0 to 3) and
-    `collector` the collector buffer of B; the other parameters are those of `tcgen05_mma`. Raises
-    DSLTypeError for other values.
+    `collector` the collector buffer of B; `kind`, `d`, `a`, `b` and the instruction's `descriptor`
+    are those of `tcgen05_mma`. Raises DSLTypeError for other values.
     """
     what = "tcgen05_mma_ws()"
     if buffer not in (0, 1, 2, 3):
@@ -201,8 +207,8 @@ _CP_FORMATS = ("", "b4x16_p64", "b6x16_p32")
 def tcgen05_cp(
     shape: str, target: Any, source: Any, *, cta_group: int = 1, source_format: str = ""
 ) -> None:
-    """Copy rows of shared memory, described by `source`, to lanes of tensor memory (PTX
-    `tcgen05.cp`).
+    """Copy rows of shared memory, described by `source`, to lanes of tensor memory from the address
+    `target` on (PTX `tcgen05.cp`); with `cta_group` 2, in both blocks of a pair.
 
     `shape` is "128x256b", "128x128b", "4x256b" (to the first lane of each quarter), "4x32x128b" (32
     rows to all quarters), "2x64x128b_0213" or "2x64x128b_0123" (64 rows to two pairs of quarters).
@@ -231,6 +237,9 @@ def tcgen05_cp(
 def tcgen05_shift(target: Any, *, cta_group: int = 1) -> None:
     """Move 32 bytes of each lane from `target` on one lane further, but those of the last lane (PTX
     `tcgen05.shift.down`, sm_100a and sm_103a).
+
+    `target` is an address in tensor memory; with `cta_group` 2, both blocks of a pair do so. Raises
+    DSLTypeError for a pointer into other memory.
     """
     what = "tcgen05_shift()"
     attributes = {"group": _group(cta_group)}
@@ -242,8 +251,10 @@ def tcgen05_commit(mbar_ptr: Pointer, multicast_mask: Any = None, group: int = 1
     """Have an mbarrier arrive once when the tcgen05 instructions that this thread has issued are
     complete (PTX `tcgen05.commit`).
 
-    `multicast_mask` has the blocks of the cluster whose mbarriers arrive, as bits. Raises
-    DSLTypeError for a pointer that is not into shared memory.
+    `mbar_ptr` points to the mbarrier in shared memory, and `group` is the instructions'
+    `cta_group`, 1 or 2. `multicast_mask` has the blocks of the cluster whose mbarriers arrive, as
+    bits; without it, that of this block does. Raises DSLTypeError for a pointer that is not into
+    shared memory.
     """
     what = "tcgen05_commit()"
     operands = [shared_address(mbar_ptr, what)]

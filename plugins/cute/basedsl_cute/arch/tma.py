@@ -18,6 +18,8 @@ from basedsl_cute.dialect.attributes import UNBOUND_BYTES
 from basedsl_cute.host.tensor_map_argument import TensorMapValue
 from basedsl_cute.tensors.pointer import Pointer
 
+GATHER4 = "#nvvm.tma_load_mode<tile_gather4>"
+SCATTER4 = "#nvvm.tma_store_mode<tile_scatter4>"
 TMA_LOAD = "nvvm.cp.async.bulk.tensor.shared.cluster.global"
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 
@@ -32,6 +34,7 @@ def tma_load(
     cache_hint: Any = None,
     nbytes: int = 0,
     blocks: int = 1,
+    mode: str | None = None,
 ) -> None:
     """Copy a box from global to shared memory; its bytes count at the mbarrier when they land.
 
@@ -39,13 +42,17 @@ def tma_load(
     set, and counts at that block's mbarrier. Without `mbar_ptr` the loop around it, which has
     `prefetch_stages=`, waits for the `nbytes` of the box. With 2 `blocks` the bytes count at the
     mbarrier of the even block of a pair (PTX `.cta_group::2`).
+    In `mode` `GATHER4` the coordinates are a column and four rows.
     """
     what = "a TMA load"
     target = shared_address(smem_ptr, what)
-    # A block's own shared memory has the same addresses in the cluster's window.
-    number = emit_op(what, "llvm.ptrtoint", [target], ["i32"]).result
-    cluster = emit_op(what, "llvm.inttoptr", [number], ["!llvm.ptr<7>"]).result
-    operands = [cluster, _map(tensor_map), *_coordinates(coordinates)]
+    # sm_100 and sm_120 gather into a block's own memory only, their families into the cluster's.
+    is_own = mode is not None and blocks == 1
+    if not is_own:
+        # A block's own shared memory has the same addresses in the cluster's window.
+        number = emit_op(what, "llvm.ptrtoint", [target], ["i32"]).result
+        target = emit_op(what, "llvm.inttoptr", [number], ["!llvm.ptr<7>"]).result
+    operands = [target, _map(tensor_map), *_coordinates(coordinates)]
     if mbar_ptr is None:
         operands.append(emit_op(what, "llvm.mlir.zero", [], ["!llvm.ptr<3>"]).result)
     elif blocks == 2:
@@ -63,6 +70,8 @@ def tma_load(
         attributes[UNBOUND_BYTES] = f"{nbytes} : i64"
     if blocks == 2:
         attributes["group"] = "#nvvm.cta_group<cta_2>"
+    if mode is not None:
+        attributes |= {"mode": mode, "isCTAOnly": "true" if is_own else "false"}
     emit_op(what, TMA_LOAD, operands, attributes=attributes)
 
 
@@ -80,15 +89,21 @@ def tma_store(
     coordinates: Sequence[Any],
     *,
     cache_hint: Any = None,
+    mode: str | None = None,
 ) -> None:
-    """Copy a box from shared to global memory, as part of this thread's bulk group."""
+    """Copy a box from shared to global memory, as part of this thread's bulk group; in `mode`
+    `SCATTER4` the coordinates are a column and four rows.
+    """
     what = "a TMA store"
     operands = [_map(tensor_map), shared_address(smem_ptr, what), *_coordinates(coordinates)]
     if cache_hint is not None:
         operands.append(as_numeric(cache_hint).to(Int64).ir_value())
     segments = [1, 1, len(coordinates), int(cache_hint is not None), 0]
+    attributes = _segments(segments)
+    if mode is not None:
+        attributes["mode"] = mode
     name = "nvvm.cp.async.bulk.tensor.global.shared.cta"
-    emit_op(what, name, operands, attributes=_segments(segments))
+    emit_op(what, name, operands, attributes=attributes)
 
 
 def tma_reduce(

@@ -37,6 +37,8 @@ class StandsForItself:
 class HostTensor(StandsForItself):
     """A host tensor: an array as an argument of a `@jit` function. See `from_dlpack`.
 
+    `host` is the record of the array, `align` the promised alignment of its address in bytes (None
+    for the size of an element), and with `narrow` dynamic extents and strides are 32-bit numbers.
     `shape_divisors` and `stride_divisors` have for each mode the promised divisor of a dynamic
     number, or `STATIC`.
     """
@@ -215,7 +217,8 @@ class HostTensor(StandsForItself):
 class HostPointer(StandsForItself):
     """A host pointer: an address as an argument of a `@jit` function. See `make_ptr`.
 
-    The element type, address space and alignment (bytes) are static.
+    The element type `dtype`, the address `space` ("gmem", ...) and the alignment `align`, in bytes,
+    are static. `num_bytes` is the size of the memory, None if it is not known.
     """
 
     __dsl_leaf__ = True

@@ -64,7 +64,10 @@ def _truth(value: Any) -> Any:
 
 
 def yield_out(args: Any = None, *, loc: Any = None, ip: Any = None) -> None:
-    """End the body of a construct made by hand with the values that it passes on."""
+    """End the body of a construct made by hand with the values that it passes on: `args` is one or
+    a list of them, numbers, SSA values or trees of these; None passes on nothing. Raises DSLError
+    outside of a function that is being compiled.
+    """
     trace = current_trace("yield_out()")
     values = _values(() if args is None else args)
     trace.emit(trace.ir.Operation.create, "scf.yield", operands=values)
@@ -125,6 +128,7 @@ def while_generate(
 
     The loop starts with `inputs`; the body returns the next values (or ends with them by
     `yield_out`). Returns the last values: one, or a list. Without `loop_body` it decorates it.
+    `input_arg_count` has no effect: the values of `inputs` are counted.
     """
     if loop_body is None:
         return lambda body: while_generate(inputs, conditional, body)

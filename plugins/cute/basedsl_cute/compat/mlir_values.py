@@ -40,7 +40,7 @@ def is_dynamic_expression(value: Any) -> bool:
 
 
 def get_mlir_types(value: Any) -> list[Any]:
-    """Return the MLIR types of a Python object: those of its SSA values, what its method
+    """Return the MLIR types of the Python object `value`: those of its SSA values, what its method
     `__get_mlir_types__` says, or those that it becomes as an argument.
     """
     values = [leaf for leaf in flatten(value)[1] if _is_dynamic(leaf)]
@@ -52,5 +52,7 @@ def get_mlir_types(value: Any) -> list[Any]:
 
 
 def get_c_pointers(value: Any) -> list[Any]:
-    """Return the result of an argument's `__c_pointers__`; nothing for one without the method."""
+    """Return the list that `__c_pointers__` of the argument `value` gives; an empty one where it
+    has no such method.
+    """
     return list(value.__c_pointers__()) if hasattr(value, "__c_pointers__") else []

@@ -85,7 +85,11 @@ class EnableTVMFFI(BooleanCompileOption):
 
 
 class CuteCompile(Compile[CuteCompiled]):
-    """`compile(f, *args, options="...")` and `compile[option, ...](f, *args)`.
+    """`compile(function, *args, options="...")` and `compile[option, ...](function, *args)`.
+
+    `function` is a @jit function, a bound method of one, or an object whose class has a @jit
+    `__call__`; the arguments behind it are those of a call, of which the types count. Returns the
+    compiled function, whose calls take the run-time arguments.
 
     >>> import basedsl_cute as cute
     >>> @cute.jit

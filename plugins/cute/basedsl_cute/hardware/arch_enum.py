@@ -6,7 +6,7 @@ import enum
 from typing import Any
 
 from basedsl import DSLError
-from basedsl_cute.hardware.targets import TARGETS, Target
+from basedsl_cute.hardware.targets import Target
 
 
 class Arch(enum.Enum):
@@ -92,6 +92,3 @@ class Arch(enum.Enum):
 def arch_of(target: Target) -> Arch:
     """Return the architecture of a target; for the simulator sm_90a, which it stands for."""
     return Arch[target.name] if target.is_gpu else Arch.sm_90a
-
-
-assert all(name in Arch.__members__ for name, target in TARGETS.items() if target.is_gpu)

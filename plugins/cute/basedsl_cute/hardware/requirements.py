@@ -88,9 +88,13 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
     "nvvm.cp.async.bulk.global.shared.cta": (_since("cp.async.bulk", _HOPPER),),
     "nvvm.cp.async.bulk.tensor.shared.cluster.global": (
         Requirement("cp.async.bulk.tensor of a pair", ("sm_100f",), (("group", "cta_2"),)),
+        _since("cp.async.bulk.tensor.tile::gather4", "sm_100", ("mode", "gather4")),
         _since("cp.async.bulk.tensor", _HOPPER),
     ),
-    "nvvm.cp.async.bulk.tensor.global.shared.cta": (_since("cp.async.bulk.tensor", _HOPPER),),
+    "nvvm.cp.async.bulk.tensor.global.shared.cta": (
+        Requirement("cp.async.bulk.tensor.tile::scatter4", ("sm_100f",), (("mode", "scatter4"),)),
+        _since("cp.async.bulk.tensor", _HOPPER),
+    ),
     "nvvm.cp.async.bulk.tensor.reduce": (_since("cp.reduce.async.bulk.tensor", _HOPPER),),
     "nvvm.mbarrier.init": (_since("mbarrier.init", _AMPERE),),
     "nvvm.mbarrier.arrive": (

@@ -27,6 +27,7 @@ class Event:
         return self._value
 
     def with_ir_value(self, value: Any) -> Event:
+        """Return the event whose handle is the SSA `value`, of 64 bits."""
         return Event(value)
 
     def leaf_type(self) -> str:

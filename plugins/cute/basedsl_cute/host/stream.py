@@ -32,6 +32,7 @@ class Stream:
         return self._value
 
     def with_ir_value(self, value: Any) -> Stream:
+        """Return the stream whose handle is the SSA `value`, of 64 bits."""
         return Stream(value)
 
     def leaf_type(self) -> str:

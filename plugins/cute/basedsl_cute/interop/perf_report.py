@@ -22,9 +22,11 @@ class Benchmark:
 
     `x_names` are the arguments that each of `x_vals` sets (a tuple sets one each), `line_arg` is
     the argument whose values `line_vals` are the lines, called `line_names`. `plot_name` is the
-    title and the name of files; `args` are further arguments; `x_log`, `y_log` make an axis
-    logarithmic.
-    `styles` are (colour, line style) of matplotlib for each line.
+    title and the name of files; `args` are further arguments. `xlabel` and `ylabel` are the titles
+    of the axes, the first by default `x_names`; `x_log`, `y_log` make an axis logarithmic. `styles`
+    are (colour, line style) of matplotlib for each line.
+
+    Raises DSLCallError if there are not as many lines as names.
     """
 
     x_names: Sequence[str]
@@ -49,9 +51,9 @@ class Benchmark:
 
 @dataclass
 class Report:
-    """The times of one plot. `rows` has one for each size: the values of `x_names`, then for each
-    line the time, the least and the most of it; the last two are NaN where only a time was
-    returned.
+    """The times of one plot, which is `benchmark`. `rows` has one for each size: the values of
+    `x_names`, then for each line the time, the least and the most of it; the last two are NaN where
+    only a time was returned.
     """
 
     benchmark: Benchmark
@@ -123,7 +125,7 @@ def _short(cell: Any) -> str:
 
 
 class Mark:
-    """A function to be timed, and the plots of it."""
+    """A `function` to be timed, and the plots of it, `benchmarks`."""
 
     def __init__(self, function: Callable[..., Any], benchmarks: Sequence[Benchmark]) -> None:
         self.fn = function
@@ -188,7 +190,8 @@ def perf_report(
     benchmarks: Benchmark | Sequence[Benchmark],
 ) -> Callable[[Callable[..., Any]], Mark]:
     """Decorate a function that times one size of one variant, and returns the time or, as
-    `benchmark(..., quantiles=(0.5, 0.2, 0.8))` does, (time, least, most).
+    `benchmark(..., quantiles=(0.5, 0.2, 0.8))` does, (time, least, most). `benchmarks` is the plot
+    of its times, or several; `run` of the result draws them.
 
         @testing.perf_report(testing.Benchmark(
             x_names=["n"], x_vals=[2**i for i in range(10, 20)],

@@ -9,7 +9,7 @@ visible to other threads after a barrier. The copies of the TMA unit are in `nvg
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from basedsl import DSLTypeError, Int32, Int64
 from basedsl_cute.algebra import CopyAtomLayout
@@ -18,12 +18,15 @@ from basedsl_cute.atoms.copy import CopyAtom, CopyOp
 from basedsl_cute.atoms.copy_instruction import emit_copy, predicated
 from basedsl_cute.dialect import define
 from basedsl_cute.dialect.cluster import DsmemStore
+from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.nvgpu.bulk import CopyBulkG2SOp, CopyBulkS2GOp
 from basedsl_cute.nvgpu.common import LoadCacheMode, _no_fields, thread_layout
 from basedsl_cute.nvgpu.tma import (
     CopyBulkTensorTileG2SMulticastOp,
     CopyBulkTensorTileG2SOp,
+    CopyBulkTensorTileGather4G2SOp,
     CopyBulkTensorTileS2GOp,
+    CopyBulkTensorTileScatter4S2GOp,
     CopyReduceBulkTensorTileS2GOp,
     TmaInfo,
     copy_tensormap,
@@ -39,12 +42,17 @@ from basedsl_cute.nvgpu.tma import (
 from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.make_tensor import recast_tensor
 
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names(__name__)
+
 __all__ = [
     "CopyBulkG2SOp",
     "CopyBulkS2GOp",
     "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
+    "CopyBulkTensorTileGather4G2SOp",
     "CopyBulkTensorTileS2GOp",
+    "CopyBulkTensorTileScatter4S2GOp",
     "CopyDsmemStoreOp",
     "CopyG2SOp",
     "CopyReduceBulkTensorTileS2GOp",

@@ -56,6 +56,13 @@ from basedsl_cute.nvgpu.tma_box import (
     stretches_of,
     tile_of,
 )
+from basedsl_cute.nvgpu.tma_rows import (
+    BY_ROWS,
+    CopyBulkTensorTileGather4G2SOp,
+    CopyBulkTensorTileScatter4S2GOp,
+    RowsAtom,
+    box_of_rows,
+)
 from basedsl_cute.tensors.make_tensor import make_identity_tensor
 from basedsl_cute.tensors.pointer import Pointer
 from basedsl_cute.tensors.tensor import Tensor
@@ -64,7 +71,9 @@ __all__ = [
     "Box",
     "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
+    "CopyBulkTensorTileGather4G2SOp",
     "CopyBulkTensorTileS2GOp",
+    "CopyBulkTensorTileScatter4S2GOp",
     "CopyReduceBulkTensorTileS2GOp",
     "TmaAtom",
     "TmaInfo",
@@ -97,7 +106,8 @@ def make_tiled_tma_atom(
     """Make a TMA atom for tiles of a tensor in global memory, and its coordinate tensor. Host code
     only.
 
-    - `op`: one of the four TMA copy operations of this module.
+    - `op`: one of the TMA copy operations of this module. For a gather or scatter of rows the
+      tensor is a matrix, and the coordinate tensor has one tile of rows (`nvgpu.tma_rows`).
     - `gmem_tensor`: a tensor of up to 5 modes, which may be nested; one stride is 1, the others
       are multiples of 16 bytes.
     - `smem_layout`: the layout of one tile in shared memory, swizzled or not.
@@ -110,7 +120,7 @@ def make_tiled_tma_atom(
 
     Raises DSLTypeError if no TMA copy moves such a tile.
     """
-    if not isinstance(op, LOADS + STORES):
+    if not isinstance(op, LOADS + STORES + BY_ROWS):
         raise DSLTypeError(f"{op!r} is no TMA copy operation")
     if num_multicast != 1 and not isinstance(op, CopyBulkTensorTileG2SMulticastOp):
         raise DSLTypeError(
@@ -128,7 +138,13 @@ def make_tiled_tma_atom(
         coordinates = make_identity_tensor(shape if isinstance(shape, tuple) else (shape,))
     tile = tile_of(gmem_tensor, cta_tiler, coordinates.layout)
     box = find_box(smem_layout, tile, modes, dtype.width, units)
-    part = share_of_box(box, num_multicast, dtype.width)
+    rows = 0
+    if isinstance(op, BY_ROWS):
+        part, rows = box_of_rows(box, modes, cta_tiler, dtype.width, units)
+        shape = tuple(rows if mode == box.order[1] else n for mode, n in enumerate(modes.shape))
+        coordinates = make_identity_tensor(shape)
+    else:
+        part = share_of_box(box, num_multicast, dtype.width)
     extents = [modes.shape[mode] for mode in part.order]
     tensor_map = encode_tensor_map(
         copied,
@@ -140,7 +156,10 @@ def make_tiled_tma_atom(
         modes=[modes.names[mode] for mode in part.order],
         bits_in_smem=dtype.width * units,
     )
-    atom = TmaAtom(tensor_map, op, dtype, box, units)
+    if rows:
+        atom: TmaAtom = RowsAtom(tensor_map, op, dtype, box, rows)
+    else:
+        atom = TmaAtom(tensor_map, op, dtype, box, units)
     return TmaInfo(atom, coordinates, smem_layout)
 
 

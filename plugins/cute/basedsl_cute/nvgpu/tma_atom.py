@@ -104,8 +104,11 @@ STORES = (CopyBulkTensorTileS2GOp, CopyReduceBulkTensorTileS2GOp)
 
 
 class TmaAtom:
-    """A TMA copy of one tensor: its tensor map, and its static facts. `make_tiled_tma_atom` makes
+    """A TMA copy of one tensor: its `tensor_map`, and its static facts. `make_tiled_tma_atom` makes
     it.
+
+    `op` is the operation, `dtype` the element type of the tile in shared memory, `box` what one
+    instruction moves, and `units` the number of elements that one of the tensor map's is.
     """
 
     def __init__(
@@ -124,7 +127,7 @@ class TmaAtom:
         return (self.op, self.dtype, self.box, self.units)
 
     def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> TmaAtom:
-        return TmaAtom(parts[0], self.op, self.dtype, self.box, self.units)
+        return type(self)(parts[0], self.op, self.dtype, self.box, self.units)
 
     @property
     def value_type(self) -> Any:
@@ -166,8 +169,35 @@ class TmaAtom:
                 "storage.tile.get_tensor(layout.outer, swizzle=layout.inner)",
             )
 
+    def _checked(self, src: Tensor, dst: Tensor, is_load: bool) -> tuple[Tensor, Tensor, int]:
+        """Return the shared tensor, the coordinate tensor and the size of both; DSLTypeError unless
+        these are one tile of this atom.
+        """
+        shared, coordinates = (dst, src) if is_load else (src, dst)
+        if shared.memspace != "smem" or coordinates.has_memory:
+            raise DSLTypeError(
+                "a TMA copy is between shared memory and its coordinate tensor",
+                notes=both("the source", src, "the destination", dst),
+                hint="partition both with tma_partition",
+            )
+        self._check_shared(shared)
+        size, other = algebra.size(shared.shape), algebra.size(coordinates.shape)
+        each = self.box.size
+        if not isinstance(size, int) or not isinstance(other, int) or size != other or size % each:
+            raise DSLTypeError(
+                f"a TMA copy of {src.shape} to {dst.shape}: not whole boxes of {each} elements",
+                notes=((f"the atom is {self}", None),),
+                hint="both are one tile: choose the tile and the stage, as in tAgA[None, k] and "
+                "tAsA[None, stage]",
+            )
+        return shared, coordinates, size
+
     def prefetch_tensors(self, src: Tensor, tma_desc_ptr: Any = None) -> None:
-        """Load a partitioned tile into the L2 cache: `cute.prefetch` by this atom."""
+        """Load a partitioned tile into the L2 cache: `cute.prefetch` by this atom.
+
+        `src` is the part of the coordinate tensor. The tensor map is the atom's own, or one in
+        global memory at `tma_desc_ptr`. Raises DSLTypeError for a store, or another tensor.
+        """
         if not isinstance(self.op, LOADS) or src.has_memory:
             raise DSLTypeError(
                 "prefetch takes a TMA load and its coordinate tensor",
@@ -192,7 +222,14 @@ class TmaAtom:
         cache_policy: Any = None,
         tma_desc_ptr: Any = None,
     ) -> None:
-        """Copy partitioned tensors: `cute.copy` by this atom, called by a whole warp.
+        """Copy `src` to `dst`, partitioned tensors: `cute.copy` by this atom, called by a whole
+        warp. One is in shared memory, the other is of the coordinate tensor; both are whole boxes
+        of one tile.
+
+        `pred` is a Boolean: nothing is copied where it is False. `tma_bar_ptr` is the mbarrier that
+        the bytes of a load complete, `mcast_mask` has the blocks of a multicast as bits, and
+        `cache_policy` is an L2 cache policy of 64 bits, for loads and stores. Raises DSLTypeError
+        for tensors that are not so, and for a load without what it needs.
 
         The tensor map is the atom's own, or one in global memory at `tma_desc_ptr` that was made
         from it. An atom that is not for multicasts loads for its own block, whatever `mcast_mask`
@@ -203,13 +240,7 @@ class TmaAtom:
         """
         tensor_map = self.tensor_map if tma_desc_ptr is None else tma_desc_ptr
         is_load = isinstance(self.op, LOADS)
-        shared, coordinates = (dst, src) if is_load else (src, dst)
-        if shared.memspace != "smem" or coordinates.has_memory:
-            raise DSLTypeError(
-                "a TMA copy is between shared memory and its coordinate tensor",
-                notes=both("the source", src, "the destination", dst),
-                hint="partition both with tma_partition",
-            )
+        shared, coordinates, size = self._checked(src, dst, is_load)
         if not isinstance(self.op, CopyBulkTensorTileG2SMulticastOp):
             mcast_mask = None
         elif mcast_mask is None:
@@ -217,16 +248,7 @@ class TmaAtom:
         unbound = is_load and tma_bar_ptr is None
         if unbound and (pred is not None or mcast_mask is not None):
             raise DSLTypeError("a TMA load needs the mbarrier that it completes: tma_bar_ptr=")
-        self._check_shared(shared)
-        size, other = algebra.size(shared.shape), algebra.size(coordinates.shape)
         each = self.box.size
-        if not isinstance(size, int) or not isinstance(other, int) or size != other or size % each:
-            raise DSLTypeError(
-                f"a TMA copy of {src.shape} to {dst.shape}: not whole boxes of {each} elements",
-                notes=((f"the atom is {self}", None),),
-                hint="both are one tile: choose the tile and the stage, as in tAgA[None, k] and "
-                "tAsA[None, stage]",
-            )
         # The loop that waits for a load without a barrier has one thread issue it.
         with predicated(pred), contextlib.nullcontext() if unbound else arch.elect_one():
             for at in range(0, size, each):
@@ -258,7 +280,8 @@ def _swizzle_text(number: int | None) -> str:
 
 
 class TmaInfo:
-    """A TMA atom, its coordinate tensor, and the shared layout of a tile.
+    """A TMA `atom`, its coordinate tensor (`tma_tensor`), and the layout of a tile in shared memory
+    (`smem_layout`).
 
     It unpacks as the pair (atom, coordinate tensor).
     """

@@ -19,7 +19,10 @@ _SMEM_UNIT = 128  # bytes; boxes begin at multiples of it in shared memory
 
 
 class Box(NamedTuple):
-    """The box of one instruction: the map's mode i is `order[i]` of the tensor's `Modes`."""
+    """The box of one instruction: the map's mode i is `order[i]` of the tensor's `Modes`, and
+    `extents[i]` the box's elements along it; `swizzle` is the number of the swizzle of shared
+    memory in tensor maps, 0 for none.
+    """
 
     order: tuple[int, ...]
     extents: tuple[int, ...]
@@ -143,10 +146,12 @@ def tile_of(tensor: Tensor, tiler: Any, coordinates: Any = None) -> Any:
 
 
 def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int, units: int = 1) -> Box:
-    """Return the largest box that one instruction can copy between a tile and its shared layout.
+    """Return the largest box that one instruction can copy between a tile and its layout in shared
+    memory, `smem_layout`.
 
-    `tile` is from `tile_of`, and `modes` those of the same tensor; the tensor map's elements are
-    `units` of the tensor's.
+    `tile` is from `tile_of`, and `modes` those of the same tensor; its elements have `bits` bits,
+    and the tensor map's are `units` of them. Raises DSLTypeError for a layout that is not of the
+    tile, or that no box fits.
     """
     swizzle, outer = 0, smem_layout
     if isinstance(smem_layout, algebra.ComposedLayout):
@@ -187,7 +192,7 @@ def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int, units: int = 
     if swizzle and row > SWIZZLE_BYTES[swizzle]:
         raise DSLTypeError(f"rows of {row} bytes are swizzled within {SWIZZLE_BYTES[swizzle]}")
     if math.prod(extents) < size:
-        _check_piece(extents, bits)
+        check_piece(extents, bits)
     rest = [mode for mode in range(len(modes.stride)) if mode not in order]
     return Box((*order, *rest), (*extents, *[1] * len(rest)), swizzle)
 
@@ -220,7 +225,7 @@ def _largest_part(extent: int, each: int, mode: Any, most: int = MAX_BOX) -> int
     return part
 
 
-def _check_piece(extents: Sequence[int], bits: int) -> None:
+def check_piece(extents: Sequence[int], bits: int) -> None:
     """DSLTypeError unless each of a tile's boxes begins at a multiple of 128 bytes of shared
     memory.
 
@@ -257,5 +262,5 @@ def share_of_box(box: Box, parts: int, bits: int) -> Box:
     if extents[slowest] % parts:
         raise DSLTypeError(f"a box of {box.extents} cannot be divided among {parts} blocks")
     extents[slowest] //= parts
-    _check_piece(extents, bits)
+    check_piece(extents, bits)
     return box._replace(extents=tuple(extents))

@@ -64,8 +64,10 @@ class WarpBlockScaledMma(MmaOp):
     """The base of mma.sync with scale factors of type `sf_dtype`, one for `sf_vec_size` elements
     along K.
 
-    D and C are Float32. Elements of 4 and 6 bits have a byte each beside others (`kind` mxf8f6f4),
-    in tensors of bytes: 4 bits from bit 2 of the byte on, 6 from bit 0 on.
+    A and B have elements of `a_dtype` and `b_dtype`; D and C are Float32, which `acc_dtype` must
+    be. Raises DSLTypeError for types that the instruction does not have. Elements of 4 and 6 bits
+    have a byte each beside others (`kind` mxf8f6f4), in tensors of bytes: 4 bits from bit 2 of the
+    byte on, 6 from bit 0 on.
     """
 
     a_dtype: type[Numeric]
@@ -112,6 +114,7 @@ class WarpBlockScaledMma(MmaOp):
         return {"accumulate": True, "sfa": 0, "sfb": 0}
 
     def check_field(self, name: str, value: Any) -> None:
+        """Raise DSLTypeError for a `value` that the field called `name` cannot have."""
         if name == "accumulate":
             if value is not True:
                 raise DSLTypeError(
@@ -139,7 +142,9 @@ class WarpBlockScaledMma(MmaOp):
         return self.shape_mnk[2] // self.sf_vec_size
 
     def make_fragment(self, operand: str, x: Any) -> Any:
-        """Registers for a partitioned operand; bytes for elements that are not packed."""
+        """Registers for `x`, the partitioned `operand` "A", "B" or "C" (a tensor, or a shape);
+        bytes for elements that are not packed.
+        """
         dtype = self.dtypes["DABC".index(operand)]
         held = Int8 if dtype.width < 8 and self.shape_mnk[2] == 32 else dtype
         layout = x.layout if isinstance(x, Tensor) else algebra.make_layout(x)
@@ -148,7 +153,12 @@ class WarpBlockScaledMma(MmaOp):
         return make_rmem_tensor(algebra.make_fragment_like(layout), held)
 
     def multiply(self, fields: Mapping[str, Any], d: Any, a: Any, b: Any, c: Any) -> None:
-        """Emit D = (A SFA) (B SFB) + C on one lane's fragments."""
+        """Emit D = (A SFA) (B SFB) + C on one lane's fragments.
+
+        `d` and `c` are accumulators; `a` and `b` are fragments, or [fragment, factors] of both:
+        else the factors of one instruction are at the pointers in `fields`. Raises DSLTypeError for
+        fragments of other types, or whose shapes do not agree.
+        """
         if isinstance(a, list | tuple) != isinstance(b, list | tuple):
             raise DSLTypeError("gemm takes scale factors with both operands: [a, sfa] and [b, sfb]")
         if isinstance(a, list | tuple):

@@ -15,6 +15,9 @@ from basedsl_cute.pipeline.state import PipelineState
 class PipelineOrder:
     """An order in which `length` groups of threads execute each of `depth` steps, group 0 first.
 
+    `create` makes it: `barriers` points to the mbarriers in shared memory, `facts` are its static
+    facts, `group` is the number of this thread's group, and `state` its position in the steps.
+
     `wait()` blocks until it is this group's turn at its current step; `arrive()` passes the turn
     to the next group and advances to the next step. Each group calls both once per step.
     """

@@ -133,9 +133,11 @@ class _Moved(NamedTuple):
 class Pointer:
     """A typed pointer in compiled code. `p + n` and `p - n` move it by `n` elements.
 
-    `base_align` is the known alignment of `value`, in bytes. With a `swizzle` (on bits of the byte
-    address), `value` is the base address, and `offset` the distance from it in elements. Elements
-    narrower than a byte are counted from a base in the same way.
+    `dtype` is the element type, `space` the address space ("gmem", "smem", "rmem", "tmem", "dsmem"
+    or "generic"), `align` (the attribute `base_align`) the known alignment of `value`, in bytes.
+    With a `swizzle` (on bits of the byte address), `value` is the base address, and `offset` the
+    distance from it in elements. Elements narrower than a byte are counted from a base in the same
+    way.
 
     >>> import basedsl_cute as cute
     >>> @cute.jit

@@ -55,7 +55,7 @@ class TensorSSA:
 
     Operators work elementwise on vectors and numbers, with broadcasting. `x[coord]` is an element;
     with `None` in the coordinate, which keeps a mode, it is a smaller vector. `value` is the IR's
-    `vector<n x T>`.
+    `vector<n x T>`, and `dtype` the numeric type of its elements.
 
     >>> import basedsl_cute as cute
     >>> @cute.kernel
@@ -76,8 +76,8 @@ class TensorSSA:
     @classmethod
     @takes_location_untyped
     def from_elements(cls, elements: Sequence[Any], shape: Any = None) -> TensorSSA:
-        """Return the vector of these numbers, with their common type and with `shape` (by default
-        one mode), its first mode fastest. Raises DSLTypeError for no number at all.
+        """Return the vector of the numbers `elements`, with their common type and with `shape` (by
+        default one mode), its first mode fastest. Raises DSLTypeError for no number at all.
         """
         if not elements:
             raise DSLTypeError("a vector has at least one element")
@@ -99,6 +99,7 @@ class TensorSSA:
         return self.value
 
     def with_ir_value(self, value: Any) -> TensorSSA:
+        """Return the vector of the same shape and type with the SSA `value`, a `vector<n x T>`."""
         return TensorSSA(value, self.shape, self.dtype)
 
     def leaf_type(self) -> str:

@@ -157,9 +157,11 @@ def get_smem_layout_atom_ab(
     major_mode: OperandMajorMode, element_type: type[Numeric], smem_shape_mn_k: tuple[int, int]
 ) -> tcgen05.SmemLayoutAtomKind:
     """Return the kind of `make_smem_layout_atom` with the widest swizzle that divides the
-    contiguous extent of an operand's tile (MN, K) in shared memory.
+    contiguous extent of an operand's tile in shared memory.
 
-    Raises LayoutError for a tile that is no multiple of 16 bytes.
+    `major_mode` says which mode is contiguous, `element_type` is that of the operand, and
+    `smem_shape_mn_k` are the tile's extents (MN, K) in elements. Raises LayoutError for a tile that
+    is no multiple of 16 bytes.
     """
     is_k = major_mode is OperandMajorMode.K
     kind = algebra.widest_smem_atom(is_k, element_type.width, smem_shape_mn_k)
@@ -178,6 +180,8 @@ def make_smem_layout_a(
     """Return the layout ((M, K), MMA_M, MMA_K, stage) of one block's A in shared memory, with the
     widest swizzle that divides its contiguous extent.
 
+    `mma_tiler_mnk` is the tile (M, N, K) in elements that the blocks of `tiled_mma` compute
+    together, `a_dtype` the element type in shared memory, and `num_stages` the number of tiles.
     `is_k_major` is by default that of the MMA's operation. Raises LayoutError for a tile that is no
     multiple of 16 bytes.
     """
@@ -194,7 +198,11 @@ def make_smem_layout_b(
     *,
     is_k_major: bool | None = None,
 ) -> Any:
-    """Return the layout ((N, K), MMA_N, MMA_K, stage) of one block's B, as `make_smem_layout_a`."""
+    """Return the layout ((N, K), MMA_N, MMA_K, stage) of one block's B in shared memory.
+
+    `b_dtype` is its element type; `tiled_mma`, `mma_tiler_mnk`, `num_stages` and `is_k_major` are
+    as for `make_smem_layout_a`, and so are the errors.
+    """
     _, n, k = mma_tiler_mnk
     return _operand("B", tiled_mma, (n, k), b_dtype, num_stages, is_k_major)
 
@@ -228,6 +236,10 @@ def make_smem_layout(
 ) -> Any:
     """Return the layout (MN, K, stage) of an operand's tile in shared memory, with the widest
     swizzle that divides its contiguous extent, for copies of parts of an operand.
+
+    `major_mode` says which mode is contiguous, `tile_mn_k` are the tile's extents in elements,
+    `dtype` is the element type, and `num_stages` the number of tiles. Raises LayoutError for a tile
+    that is no multiple of 16 bytes.
     """
     is_k = major_mode is OperandMajorMode.K
     kind = algebra.widest_smem_atom(is_k, dtype.width, tile_mn_k)
@@ -248,6 +260,7 @@ def _tma_load(cluster_shape_mn: Any, atom_thr_id: Any, operand: str) -> Any:
 def cluster_shape_to_tma_atom_A(cluster_shape_mn: Any, atom_thr_id: Any) -> Any:
     """Return the TMA load of A: multicast if the cluster has blocks along N.
 
+    `cluster_shape_mn` is the cluster's blocks along M and N, static (an L behind them is ignored);
     `atom_thr_id` is the tiled MMA's `thr_id`, of 1 or 2 blocks. Raises LayoutError if the cluster's
     M is no multiple of them.
     """
@@ -256,14 +269,16 @@ def cluster_shape_to_tma_atom_A(cluster_shape_mn: Any, atom_thr_id: Any) -> Any:
 
 @takes_location
 def cluster_shape_to_tma_atom_B(cluster_shape_mn: Any, atom_thr_id: Any) -> Any:
-    """Return the TMA load of B: multicast if the cluster has MMAs along M. See the one of A."""
+    """Return the TMA load of B: multicast if the cluster has MMAs along M. `cluster_shape_mn` and
+    `atom_thr_id` are as for `cluster_shape_to_tma_atom_A`, and so are the errors.
+    """
     return _tma_load(cluster_shape_mn, atom_thr_id, "B")
 
 
 @takes_location
 def cluster_shape_to_tma_atom_SFB(cluster_shape_mn: Any, atom_thr_id: Any) -> Any:
-    """Return the TMA load of the scale factors of B: multicast as B, and to both blocks of a
-    pair.
+    """Return the TMA load of the scale factors of B: multicast as B, and to both blocks of a pair.
+    `cluster_shape_mn` and `atom_thr_id` are as for `cluster_shape_to_tma_atom_A`.
     """
     return _tma_load(cluster_shape_mn, atom_thr_id, "SFB")
 
@@ -278,6 +293,9 @@ def make_smem_layout_epi(
 ) -> Any:
     """Return the layout (EPI_M, EPI_N, stage) of the epilogue's tiles in shared memory, swizzled as
     TMA and matrix stores know it.
+
+    `epi_dtype` is the type of the elements that are stored, `epi_layout` the major mode of C,
+    `epi_tile` the tile (M, N), extents or layouts, and `epi_stage` the number of tiles.
     """
     kind = choices.epilogue_smem_atom(_output(epi_layout, epi_dtype), epi_tile)
     extents = (*(int(algebra.size(x)) for x in epi_tile), epi_stage)
@@ -298,7 +316,10 @@ def compute_epilogue_tile_shape(
 ) -> Any:
     """Return the tile (M, N) that an epilogue does at once, as layouts.
 
-    `cta_tile_shape` is the tile of one block; C is the matrix that the epilogue reads, if any.
+    `cta_tile_shape` is the tile of one block in elements, and `use_2cta_instrs` is True for MMAs by
+    pairs of blocks. `layout_d` and `elem_ty_d` are the major mode and the element type of the
+    output D; `layout_c` (by default D's) and `elem_ty_c` those of C, the matrix that the epilogue
+    reads, None without one.
     """
     m, n = cta_tile_shape[:2]
     warps = choices.tmem_warps(2 if use_2cta_instrs else 1, 2 * m)
@@ -314,6 +335,9 @@ def compute_epilogue_tile_size(
 ) -> tuple[int, int]:
     """Return the extents (M, N) of the tile that an epilogue does at once, for N-major output of
     elements of `elem_width_d` bits.
+
+    `cta_tile_m` and `cta_tile_n` are the extents of one block's tile in elements, and
+    `use_2cta_instrs` is True for MMAs by pairs of blocks.
     """
     warps = choices.tmem_warps(2 if use_2cta_instrs else 1, 2 * cta_tile_m)
     tile = choices.epilogue_tile(
@@ -333,7 +357,10 @@ def get_tmem_load_op(
 ) -> CopyAtom:
     """Return the tcgen05.ld of an epilogue tile whose registers store to shared memory widest.
 
-    `epi_tile` is that of `compute_epilogue_tile_shape`. Raises LayoutError for widths without one.
+    `cta_tile_shape` is the tile of one block in elements, `layout_d` and `elem_ty_d` are the major
+    mode and the element type of the output D, `elem_ty_acc` is the type of the accumulators, and
+    `use_2cta_instrs` is True for MMAs by pairs of blocks. `epi_tile` is that of
+    `compute_epilogue_tile_shape`. Raises LayoutError for widths without one.
     """
     m_warps, n_warps = choices.tmem_warps(2 if use_2cta_instrs else 1, 2 * cta_tile_shape[0])
     rows, columns = (int(algebra.size(x)) for x in epi_tile)
@@ -354,8 +381,8 @@ def get_smem_store_op(
 ) -> CopyAtom:
     """Return the copy atom that stores what `tiled_tmem_load` loaded, converted to `elem_ty_d`.
 
-    It is stmatrix of 16-bit elements where the registers lie as that takes them, else ordinary
-    stores.
+    `elem_ty_acc` is the type of the accumulators, and `layout_d` the major mode of D. It is
+    stmatrix of 16-bit elements where the registers lie as that takes them, else ordinary stores.
     """
     load: Any = tiled_tmem_load.op
     found = choices.matrix_store(

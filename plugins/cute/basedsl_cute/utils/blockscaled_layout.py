@@ -30,8 +30,10 @@ __all__ = [
 
 @takes_location
 def tile_atom_to_shape_SF(shape: Any, sf_vec_size: int) -> Any:
-    """Return the layout of the factors of a matrix (M or N, K, L) in global memory.
+    """Return the layout of the factors of a matrix in global memory.
 
+    `shape` is that of the matrix, (M or N, K, L) in elements, of which L may be left out;
+    `sf_vec_size` is the elements along K that share a factor. Raises LayoutError for another shape.
     Chunks of 128 rows and 4 factors follow each other along K, then rows, then L.
 
     >>> sf = cute.utils.blockscaled_layout
@@ -51,7 +53,9 @@ def make_smem_layout_sfa(
 ) -> Any:
     """Return the layout (MMA, 1, MMA_K, stage) of one block's factors of A in shared memory.
 
-    Raises LayoutError for a tile whose K is no whole number of 4 factors.
+    `mma_tiler_mnk` is the tile (M, N, K) in elements that the blocks of `tiled_mma` compute
+    together, `sf_vec_size` the elements along K that share a factor, and `num_stages` the number of
+    tiles. Raises LayoutError for a tile whose K is no whole number of 4 factors.
     """
     m, _, k = mma_tiler_mnk
     rows, mma_k = m // _blocks(tiled_mma), tiled_mma.shape_mnk[2]
@@ -64,7 +68,8 @@ def make_smem_layout_sfb(
 ) -> Any:
     """Return the layout (MMA, 1, MMA_K, stage) of the factors of B in shared memory.
 
-    Both blocks of a pair have those of all of N, rounded up to 128. Raises LayoutError for a tile
+    Both blocks of a pair have those of all of N, rounded up to 128. `tiled_mma`, `mma_tiler_mnk`,
+    `sf_vec_size` and `num_stages` are as for `make_smem_layout_sfa`. Raises LayoutError for a tile
     whose K is no whole number of 4 factors.
     """
     _, n, k = mma_tiler_mnk
@@ -80,6 +85,8 @@ def make_tmem_layout_sfa(
 ) -> Any:
     """Return the layout (MMA, MMA_M, MMA_K) in tensor memory of the factors of A, whose layout of
     one stage in shared memory is `smem_layout`. Each quarter of the lanes has a copy.
+
+    `tiled_mma`, `mma_tiler_mnk` and `sf_vec_size` have no effect: `smem_layout` was made with them.
     """
     return algebra.scale_fragment(smem_layout.shape, "SFA")
 
@@ -94,8 +101,9 @@ def make_tmem_layout_sfb(
     """Return the layout (MMA, MMA_N, MMA_K) in tensor memory of the factors of B, whose layout of
     one stage in shared memory is `smem_layout`.
 
-    Each quarter of the lanes has a copy; where an MMA of two blocks has 128 rows, the two halves of
-    N lie in the two halves of the lanes.
+    Each quarter of the lanes has a copy; where `tiled_mma` is of two blocks and has 128 rows, the
+    two halves of N lie in the two halves of the lanes. `mma_tiler_mnk` and `sf_vec_size` have no
+    effect: `smem_layout` was made with them.
     """
     halves = _blocks(tiled_mma) == 2 and tiled_mma.shape_mnk[0] == 128
     where = TmemAllocation.SCALES_2X2 if halves else TmemAllocation.SCALES_4X1
@@ -109,7 +117,9 @@ def sm120_make_smem_layout_sfa(
     """Return the layout (M, K, stage) of the factors of A in shared memory for mma.sync, with modes
     of a chunk of 128 rows and of an instruction inside.
 
-    Raises LayoutError for a tile whose K is no whole number of 4 factors.
+    `tile_shape_mnk` is the tile (M, N, K) of a block in elements, `sf_vec_size` the elements along
+    K that share a factor, `num_stages` the number of tiles; of `tiled_mma` the K of an instruction
+    counts. Raises LayoutError for a tile whose K is no whole number of 4 factors.
     """
     m, _, k = tile_shape_mnk
     return _warp_scales(m, k, sf_vec_size, tiled_mma.shape_mnk[2], num_stages)
@@ -119,8 +129,11 @@ def sm120_make_smem_layout_sfa(
 def sm120_make_smem_layout_sfb(
     tiled_mma: TiledMma, tile_shape_mnk: tuple[int, int, int], sf_vec_size: int, num_stages: int
 ) -> Any:
-    """Return the layout (N, K, stage) of the factors of B in shared memory for mma.sync; see
-    `sm120_make_smem_layout_sfa`. N is rounded up to 128.
+    """Return the layout (N, K, stage) of the factors of B in shared memory for mma.sync. N is
+    rounded up to 128.
+
+    `tiled_mma`, `tile_shape_mnk`, `sf_vec_size` and `num_stages` are as for
+    `sm120_make_smem_layout_sfa`, and so are the errors.
     """
     _, n, k = tile_shape_mnk
     return _warp_scales(n, k, sf_vec_size, tiled_mma.shape_mnk[2], num_stages)

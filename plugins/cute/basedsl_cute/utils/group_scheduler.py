@@ -152,7 +152,7 @@ class GroupedGemmTileSchedulerHelper:
     @takes_location
     def delinearize_z(self, cta_tile_coord: Any, problem_shape_mnkl: Any) -> GroupSearchResult:
         """Return the tile of a block at (m, n) of cluster number `cta_tile_coord[2]`, which must
-        exist.
+        exist. `problem_shape_mnkl` is that of `search`. Called by whole warps.
         """
         m, n, number = cta_tile_coord
         across_m, across_n, _ = self._params.cluster_shape_mnl
@@ -168,7 +168,8 @@ class StaticPersistentGroupTileScheduler(StaticPersistentTileScheduler):
     carries.
 
     The grid is that of `StaticPersistentTileScheduler.get_grid_shape`. The number of tiles comes
-    from the shapes in device memory, not from `params`.
+    from the shapes in device memory, not from `params`. `create` makes it: `helper` finds the group
+    of a cluster's number in `sizes`, the tensor `problem_shape_mnkl`.
     """
 
     def __init__(

@@ -39,6 +39,9 @@ class ClcDynamicPersistentTileScheduler:
             work = scheduler.get_current_work()
             pipe.consumer_release(state)
             state.advance()
+
+    `place` is the block's index in the grid, and `response` points to the response in shared
+    memory.
     """
 
     def __init__(self, params: Any, place: Any, response: Any) -> None:

@@ -13,6 +13,7 @@ from basedsl_cute import arch
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.hardware.tensor_memory import MIN_TMEM_COLUMNS
+from basedsl_cute.hardware.unsupported import NotOfferedError
 from basedsl_cute.nvgpu import tcgen05
 from basedsl_cute.pipeline import NamedBarrier
 from basedsl_cute.pipeline.mbarrier_pipelines import initialise_barriers
@@ -93,6 +94,13 @@ class TmemAllocator:
         self._columns.numbers.add(num_columns)
         with predicated(self._is_allocator()):
             arch.alloc_tmem(num_columns, self._holder, self._is_two_cta)
+
+    def reserve(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise NotOfferedError: no public description says what CuTe's own allocator does here."""
+        raise NotOfferedError(
+            "TmemAllocator.reserve is not offered: no public description says what it does",
+            hint="tmem.allocate(columns) allocates; parts of that are at retrieve_ptr() + columns",
+        )
 
     @takes_location
     def wait_for_alloc(self) -> None:

@@ -26,11 +26,12 @@ _ROWS = 128  # of a tile at once
 def get_permutation_mnk(
     tile_shape_mnk: tuple[int, int, int], sf_vec_size: int, use_mxf8f6f4: bool
 ) -> tuple[Any, Any, Any]:
-    """Return the `permutation_mnk` of a tiled block-scaled mma.sync for a tile (M, N, K).
+    """Return the `permutation_mnk` of a tiled block-scaled mma.sync for a tile of `tile_shape_mnk`
+    elements.
 
     M is that of the tile, up to 128; N is ordered so that one ldmatrix feeds several instructions;
-    K is that of one instruction, 32 of `use_mxf8f6f4` and else 64. Raises DSLTypeError for a vector
-    of other than 16 or 32 elements.
+    K is that of one instruction, 32 of `use_mxf8f6f4` and else 64. `sf_vec_size` is the elements
+    along K that share a factor. Raises DSLTypeError for another number than 16 and 32.
 
     >>> print(cute.utils.sm100.get_permutation_mnk((128, 64, 128), 16, False))
     (128, (8,2,2):(1,16,8), 64)
@@ -63,30 +64,37 @@ def _tiling(tiled_mma: TiledMma) -> MmaTiling:
 @takes_location
 def get_layoutSFA_TV(tiled_mma: TiledMma) -> Any:
     """Return the layout (thread, value) -> position in the tile (M, K) of the factors of A, for
-    `cute.make_tiled_copy` from shared memory.
+    `cute.make_tiled_copy` from shared memory. Raises DSLTypeError for a `tiled_mma` whose operation
+    takes no scale factors in registers.
     """
     return _tiling(tiled_mma).tv_layout_tiled("A")
 
 
 @takes_location
 def get_layoutSFB_TV(tiled_mma: TiledMma) -> Any:
-    """Return the layout (thread, value) -> position in the tile (N, K) of the factors of B; see
-    `get_layoutSFA_TV`.
+    """Return the layout (thread, value) -> position in the tile (N, K) of the factors of B for
+    `tiled_mma`; see `get_layoutSFA_TV`.
     """
     return _tiling(tiled_mma).tv_layout_tiled("B")
 
 
 @takes_location
 def partition_fragment_SFA(sfa_tensor: Tensor, thr_mma: ThrMma, tidx: Any) -> Tensor:
-    """Return registers for the factors of A of thread `tidx`: (values, MMA_M, MMA_K, ...) of one
-    stage (M, K) in shared memory.
+    """Return registers for the factors of A of thread `tidx`: (values, MMA_M, MMA_K, ...).
+
+    `sfa_tensor` is one stage (M, K) of the factors in shared memory, and `thr_mma` the tiled MMA or
+    a thread's slice of it. Raises DSLTypeError for an operation without scale factors in registers.
     """
     return _fragment(sfa_tensor, thr_mma, "A", tidx)
 
 
 @takes_location
 def partition_fragment_SFB(sfb_tensor: Tensor, thr_mma: ThrMma, tidx: Any) -> Tensor:
-    """Return registers for the factors of B of thread `tidx`; see `partition_fragment_SFA`."""
+    """Return registers for the factors of B of thread `tidx`: (values, MMA_N, MMA_K, ...).
+
+    `sfb_tensor` is one stage (N, K) of the factors in shared memory; `thr_mma` is as for
+    `partition_fragment_SFA`, and so are the errors.
+    """
     return _fragment(sfb_tensor, thr_mma, "B", tidx)
 
 
@@ -104,8 +112,9 @@ def sm120_get_smem_store_op(
     """Return the copy atom that stores accumulators of mma.sync, converted to `elem_ty_d`, to
     shared memory.
 
-    It is stmatrix of the two matrices of an accumulator for 16-bit results, transposing where M is
-    contiguous, and ordinary stores for others.
+    It is stmatrix of the two matrices of an accumulator for 16-bit results, transposing where
+    `layout_d`, the major mode of D, has M contiguous, and ordinary stores for others.
+    `elem_ty_acc`, the type of the accumulators, has no effect.
     """
     if elem_ty_d.width == 16:
         return make_copy_atom(StMatrix8x8x16bOp(layout_d.is_m_major_c(), 2), elem_ty_d)

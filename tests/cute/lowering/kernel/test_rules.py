@@ -211,9 +211,9 @@ def test_lowering(lowering, name):
 
 
 def test_every_op_has_a_rule_and_a_test():
-    assert set(RULES) == {op.op_name for op in OPS.values()}
-    assert LOWERED.keys() == OPS.keys()
-    assert all(rule.doc for rule in RULES.values())
+    assert set(RULES) == {op.op_name for op in OPS.values()}, "register a rule of each in RULES"
+    assert LOWERED.keys() == OPS.keys(), "give LOWERED an example of each operation"
+    assert [name for name, rule in RULES.items() if not rule.doc] == [], "give them docstrings"
 
 
 def test_every_copy_atom_has_a_lowering():

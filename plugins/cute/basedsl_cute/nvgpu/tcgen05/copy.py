@@ -108,7 +108,9 @@ class _TmemCopy(CopyOp):
             store_vector(tensor, bits_as(part, element, number))
 
     def reduction(self, atom: CopyAtom) -> dict[str, Any]:
-        """The reduction of a load and the type of its registers."""
+        """The reduction of a load by `atom` and the type of its registers. Raises DSLTypeError for
+        elements that it does not reduce.
+        """
         raise NotImplementedError
 
 
@@ -177,7 +179,7 @@ _REDUCIBLE = {Float32: "f32", Int32: "s32", Uint32: "u32"}
 
 @dataclass(frozen=True)
 class LdRed32x32bOp(_Load):
-    """The load as Ld32x32bOp with a reduction of each thread's registers (sm_103f).
+    """The load as Ld32x32bOp with the reduction `redOp` of each thread's registers (sm_103f).
 
     The destination of a copy is (registers, reduced), where `reduced` has an element for each
     instruction: those of `repeat` columns, from 2. Elements are Float32, Int32 or Uint32; a number
@@ -306,6 +308,8 @@ def make_tmem_copy(atom: CopyAtom, tmem_tensor: Tensor) -> TiledCopy:
 
 @takes_location
 def find_tmem_tensor_col_offset(tmem_tensor: Tensor) -> int:
-    """Return the number of columns that a tensor in tensor memory reaches from its start."""
+    """Return the number of columns of 32 bits that `tmem_tensor`, a tensor in tensor memory,
+    reaches from its start.
+    """
     bits = storage_bits(tmem_tensor.element_type)
     return algebra.tmem_columns(tmem_tensor.layout, bits)

@@ -168,7 +168,8 @@ def make_s2t_copy(atom: CopyAtom, tmem_tensor: Tensor) -> TiledCopy:
 
 @takes_location
 def get_s2t_smem_desc_tensor(tiled_copy: TiledCopy, smem_tensor: Tensor) -> DescriptorTensor:
-    """Return the descriptors of what `get_slice(0).partition_S` gives of shared memory.
+    """Return the descriptors of `smem_tensor`, what `get_slice(0).partition_S` of `tiled_copy`
+    gives of shared memory.
 
     Modes behind the values of one instruction stay as they are. Raises DSLTypeError for other
     memory, and for a layout without rows of 16 bytes in the order of the lanes.

@@ -266,7 +266,8 @@ def commit(mbar_ptr: Pointer, mask: Any = None, cta_group: CtaGroup = CtaGroup.O
     """Have an mbarrier arrive once when the tcgen05 instructions that one lane of this warp has
     issued are complete (PTX `tcgen05.commit`).
 
-    It elects that lane as `cute.gemm` does. `mask` has the blocks of the cluster whose mbarriers
+    It elects that lane as `cute.gemm` does. `mbar_ptr` points to the mbarrier in shared memory, and
+    `cta_group` is that of the instructions. `mask` has the blocks of the cluster whose mbarriers
     arrive, as bits. Raises DSLTypeError for a pointer that is not into shared memory.
     """
     with arch.elect_one():

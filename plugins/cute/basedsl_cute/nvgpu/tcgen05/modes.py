@@ -110,7 +110,8 @@ def make_smem_layout_atom(kind: SmemLayoutAtomKind | str, dtype: type[Numeric]) 
 
 @takes_location
 def tile_to_mma_shape(atom: Any, mma_tile_shape: Any, order: Any = None) -> Any:
-    """Return the layout atom repeated over ((MN, K), MMA_MN, MMA_K, ...) of an MMA's operand.
+    """Return the layout `atom` repeated over `mma_tile_shape`, ((MN, K), MMA_MN, MMA_K, ...) of an
+    MMA's operand: extents in elements of one instruction, then numbers of instructions.
 
     `order` says in which order the modes MN, K and the further ones are tiled. Raises LayoutError
     for a shape that the atom does not divide.

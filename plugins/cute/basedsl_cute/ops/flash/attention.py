@@ -190,12 +190,17 @@ HOPPER_CONFIGS = {
         hopper.Config((128, 128)),
     ),
     96: (hopper.Config((128, 128)), hopper.Config((128, 176)), hopper.Config((128, 96))),
-    128: (hopper.Config((128, 160)), hopper.Config((128, 176)), hopper.Config((128, 96))),
+    128: (
+        hopper.Config((128, 160)),
+        hopper.Config((128, 160)),
+        hopper.Config((128, 96), turns=True),
+    ),
     192: (hopper.Config((128, 96)), hopper.Config((128, 112)), hopper.Config((128, 64))),
     256: (hopper.Config((128, 80)), hopper.Config((128, 80)), hopper.Config((64, 80))),
 }
 # With few keys a block's beginning and end weigh more than the turns of its warpgroups.
 _FEW_KEYS = 1024
+_HOPPER_WINDOW = hopper.Config((128, 128))
 _HOPPER_FEW_KEYS = hopper.Config((128, 128), query_stages=2, turns=True, persistent=True)
 
 
@@ -211,6 +216,8 @@ def _chosen(
             return scored
         if 64 < width <= 128 and extents.keys <= _FEW_KEYS:
             return _HOPPER_FEW_KEYS
+        if 96 < width <= 128 and variant.left is not None:
+            return _HOPPER_WINDOW
         return free if variant.right is None else bounded
     packed = extents.group if longest * extents.group <= 64 else 1
     tile = (64, 64 if max(extents.head, extents.head_v) <= 128 else 32)

@@ -331,6 +331,7 @@ def scale_factors(
     columns = (first + at // WARP_SIZE)[:, None] + 0 * lanes
     last = int(columns.max())
     check_allocated(g, range(first, last + 1), f"tcgen05.mma reads {what_for} in", site, block)
+    tensor_races.begin_read(g, block, tensor_races.words_at(lanes, columns), site)
     assert what.scale is not None
     dtype = _SCALES[what.scale]
 

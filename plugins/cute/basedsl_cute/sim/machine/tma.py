@@ -8,6 +8,10 @@ reduction combines them; it begins at such 16 bytes, and not before the tensor. 
 which reports an illegal instruction otherwise. The CUDA C++ Programming Guide has the rule about
 beginnings, "Multi-dimensional TMA transfers".)
 
+A gather or scatter of four rows has a column and four rows as coordinates, and a tensor map of two
+modes with boxes of one row (PTX ISA, tensor "Tiled::gather4 mode"): its box is those four rows,
+each of which may be outside of the tensor by itself.
+
 A box lies compactly in shared memory, mode 0 fastest. Its swizzle permutes 16-byte units by address
 bits: units of 16 bytes within 32, 64 or 128 by the 1, 2 or 3 bits from bit 7 on, or units of 32 by
 two (PTX ISA, tensor "Swizzling Modes"), the same permutation that wgmma and tcgen05.mma undo.
@@ -34,6 +38,7 @@ from basedsl_cute.sim.machine.state import Block, Group, Mask
 from basedsl_cute.sim.machine.tensor_maps import active_lanes, find_tensor_map
 from basedsl_cute.sim.site import Site
 
+Start = tuple[Any, ...]  # coordinates, the contiguous mode's first; of mode 1 several, or one
 _PIECE = 16  # bytes that a store writes at once
 _ALIGNMENTS = (128, 256, 512, 1024, 512)  # of the box in shared memory, for each swizzle
 
@@ -48,18 +53,23 @@ def tma_load(
     masks: Any,
     coordinates: Any,
     of_pair: bool = False,
+    four_rows: bool = False,
 ) -> None:
     """Copy a box from global to shared memory. Per lane: the address of the tensor map, the shared
     address `to`, the address of the mbarrier that counts the bytes, and a bit per block of the
     cluster that gets the box, at the same addresses (`masks` None: the lane's own). `coordinates`
     are an array per mode, the contiguous one first.
 
+    With `four_rows` (.tile::gather4) they are a column and four rows.
+
     With `of_pair` (.cta_group::2) the bytes of each block count in its pair at the block that is
     even, or odd, as the mbarrier's own.
     """
     for lane in active_lanes(g, m):
         tensor = find_tensor_map(g, int(maps[lane]), lane, site)
-        start = tuple(int(c[lane]) for c in coordinates)
+        start: Start = tuple(int(c[lane]) for c in coordinates)
+        if four_rows:
+            tensor, start = _box_of_rows(g, tensor, start, lane, site)
         at = int(to[lane])
         owner, barrier = owner_block(g, int(mbar[lane]), lane, site)
         if owner is not g.block and not of_pair:
@@ -110,17 +120,22 @@ def tma_store(
     source: Any,
     coordinates: Any,
     reduction: str | None = None,
+    four_rows: bool = False,
 ) -> None:
     """Copy a box from shared to global memory in the lane's bulk group, or combine it into that by
-    `reduction` (a key of `_REDUCTIONS`).
+    `reduction` (a key of `_REDUCTIONS`). With `four_rows` (.tile::scatter4) the coordinates are a
+    column and four rows.
     """
     for lane in active_lanes(g, m):
         tensor = find_tensor_map(g, int(maps[lane]), lane, site)
+        start: Start = tuple(int(c[lane]) for c in coordinates)
+        _check_start(g, tensor, start, lane, site)
+        if four_rows:
+            tensor, start = _box_of_rows(g, tensor, start, lane, site)
+            _check_distinct(g, tensor, start, lane, site)
         at = int(source[lane])
         _check_place(g, tensor, at, lane, site)
         place = _places(tensor, at) - g.shared.base
-        start = tuple(int(c[lane]) for c in coordinates)
-        _check_start(g, tensor, start, lane, site)
         _check_reduction(g, tensor, reduction, lane, site)
         stamp = None
         if g.shadow is not None:
@@ -131,9 +146,36 @@ def tma_store(
         issue_bulk_store(g, lane, read, write, site, stamp, guard)
 
 
-def _guard(
-    g: Group, tensor: TensorMap, start: tuple[int, ...], lane: int, site: Site
-) -> Guard | None:
+def _box_of_rows(
+    g: Group, tensor: TensorMap, given: tuple[int, ...], lane: int, site: Site
+) -> tuple[TensorMap, Start]:
+    """The tensor map with a box of four rows, and where they begin: a column, and the rows."""
+    if tensor.rank != 2 or tensor.box[1] != 1:
+        raise SimulationError(
+            f"a TMA copy of four rows by a tensor map of {tensor.rank} modes with a box of "
+            f"{tensor.box}",
+            site,
+            g.thread(lane),
+            hint="its map has two modes, and boxes of one row: make_tiled_tma_atom makes it",
+        )
+    column, *rows = given
+    return tensor._replace(box=(tensor.box[0], len(rows))), (column, tuple(rows))
+
+
+def _check_distinct(g: Group, tensor: TensorMap, start: Start, lane: int, site: Site) -> None:
+    """SimulationError if a scatter writes a row of the tensor twice: which is last is not said."""
+    inside = [row for row in start[1] if row < tensor.extents[1]]
+    if len(set(inside)) < len(inside):
+        raise SimulationError(
+            f"a TMA scatter writes a row of the tensor twice: rows {start[1]}",
+            site,
+            g.thread(lane),
+            hint="nothing says which of them is written last: give the others a row beyond the "
+            f"tensor, such as {tensor.extents[1]}, which is not written",
+        )
+
+
+def _guard(g: Group, tensor: TensorMap, start: Start, lane: int, site: Site) -> Guard | None:
     """Guard what a store of a box will write, where that is in an array."""
     if g.races is None:
         return None
@@ -175,9 +217,7 @@ def _multicast_blocks(g: Group, mask: int, lane: int, site: Site) -> list[Block]
     return [block for rank, block in enumerate(blocks) if mask >> rank & 1]
 
 
-def _check_start(
-    g: Group, tensor: TensorMap, start: tuple[int, ...], lane: int, site: Site
-) -> None:
+def _check_start(g: Group, tensor: TensorMap, start: Start, lane: int, site: Site) -> None:
     if start[0] // tensor.packing * tensor.itemsize % _PIECE == 0 and min(start) >= 0:
         return
     raise SimulationError(
@@ -228,7 +268,7 @@ def _padded(tensor: TensorMap, box: Any) -> Any:
 def _elements(
     g: Group,
     tensor: TensorMap,
-    start: tuple[int, ...],
+    start: Start,
     lane: int,
     site: Site,
     whole_pieces: bool = False,
@@ -252,8 +292,11 @@ def _elements(
         )
     start = (start[0] // tensor.packing, *start[1:])
     for mode, first in enumerate(start):
-        index = first + np.arange(tensor.box[mode], dtype=np.int64)
-        index = index * tensor.element_strides[mode] if mode else index
+        if isinstance(first, tuple):
+            index = np.array(first, np.int64)
+        else:
+            index = first + np.arange(tensor.box[mode], dtype=np.int64)
+            index = index * tensor.element_strides[mode] if mode else index
         extent = tensor.extents[mode]
         if whole_pieces and mode == 0:
             unit = _PIECE // tensor.itemsize
@@ -292,7 +335,7 @@ def _beyond_the_extent(tensor: TensorMap) -> str | None:
     )
 
 
-def _read_global(g: Group, tensor: TensorMap, start: tuple[int, ...], lane: int, site: Site) -> Any:
+def _read_global(g: Group, tensor: TensorMap, start: Start, lane: int, site: Site) -> Any:
     offset, inside = _elements(g, tensor, start, lane, site)
     box = np.zeros((offset.size, tensor.itemsize), np.uint8)
     if inside.any():
@@ -304,7 +347,7 @@ def _read_global(g: Group, tensor: TensorMap, start: tuple[int, ...], lane: int,
 def _write_global(
     g: Group,
     tensor: TensorMap,
-    start: tuple[int, ...],
+    start: Start,
     lane: int,
     site: Site,
     reduction: str | None,

@@ -14,14 +14,22 @@ def _lanes(e: PythonEmitter, values: list[Value]) -> str:
     return f"({''.join(f'{e.lanes(value)}, ' for value in values)})"
 
 
+def _has_four_rows(op: Op) -> bool:
+    """True for a gather or scatter of four rows; MissingRuleError for im2col."""
+    mode = op.word("mode", "tile")
+    if mode not in ("tile", "", "tile_gather4", "tile_scatter4"):
+        raise MissingRuleError(op.site, f"in mode {mode}")
+    return mode.endswith("4")
+
+
 def _only_tiles(op: Op) -> None:
-    if op.word("mode", "tile") not in ("tile", ""):
+    if _has_four_rows(op):
         raise MissingRuleError(op.site, f"in mode {op.word('mode')}")
 
 
 @rule("nvvm.cp.async.bulk.tensor.shared.cluster.global", sync="warp")
 def _load(e: PythonEmitter, op: Op) -> None:
-    _only_tiles(op)
+    four_rows = _has_four_rows(op)
     e.globals["tma"] = tma
     to, map_, coordinates, barrier, offsets, mask, _, predicate = op.segments()
     if offsets or predicate:
@@ -29,20 +37,20 @@ def _load(e: PythonEmitter, op: Op) -> None:
     e.line(
         f"tma.tma_load(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {e.lanes(to[0])}, "
         f"{e.lanes(barrier[0])}, {e.lanes(mask[0]) if mask else None}, {_lanes(e, coordinates)}, "
-        f"{op.word('group', 'cta_1') == 'cta_2'})"
+        f"{op.word('group', 'cta_1') == 'cta_2'}, {four_rows})"
     )
 
 
 @rule("nvvm.cp.async.bulk.tensor.global.shared.cta", sync="warp")
 def _store(e: PythonEmitter, op: Op) -> None:
-    _only_tiles(op)
+    four_rows = _has_four_rows(op)
     e.globals["tma"] = tma
     map_, source, coordinates, _, predicate = op.segments()
     if predicate:
         raise MissingRuleError(op.site, "with a predicate")
     e.line(
         f"tma.tma_store(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {e.lanes(source[0])}, "
-        f"{_lanes(e, coordinates)})"
+        f"{_lanes(e, coordinates)}, four_rows={four_rows})"
     )
 
 

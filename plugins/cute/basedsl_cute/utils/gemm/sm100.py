@@ -57,7 +57,10 @@ def epilogue_tmem_copy_and_partition(
     """Return the tiled copy of an epilogue tile from tensor memory, this thread's part of all
     tiles (T2R, T2R_M, T2R_N, EPI_M, EPI_N, rest...), and registers for one of them.
 
-    `tCtAcc` and `tCgC` are results of `transform_partitioned_tensor_layout`.
+    `tCtAcc` and `tCgC`, the accumulators and C, are results of
+    `transform_partitioned_tensor_layout`; `epi_tile` is the tile (M, N) of
+    `compute_epilogue_tile_shape`. `kernel_obj` has the attributes that the module names, `tidx` is
+    this thread's number, 0 to 127, and `use_2cta_instrs` is True for MMAs by pairs of blocks.
     """
     atom = blackwell_helpers.get_tmem_load_op(
         kernel_obj.cta_tile_shape_mnk,
@@ -83,6 +86,9 @@ def epilogue_smem_copy_and_partition(
 ) -> tuple[Any, Tensor, Tensor]:
     """Return the tiled copy of registers to shared memory, the registers `tTR_rC` as it takes them,
     and this thread's part of `sC` (R2S, R2S_M, R2S_N, stage).
+
+    `tiled_copy_t2r` is the copy of `epilogue_tmem_copy_and_partition`, `kernel_obj` has the
+    attributes that the module names, and `tidx` is this thread's number, 0 to 127.
     """
     atom = blackwell_helpers.get_smem_store_op(
         kernel_obj.c_layout, kernel_obj.c_dtype, kernel_obj.acc_dtype, tiled_copy_t2r
@@ -117,10 +123,16 @@ def epilogue_tma_store(
 ) -> Any:
     """Store one tile of C by TMA through the stages of `sC`, and release its accumulators.
 
-    `tCtAcc_base` has all stages of accumulators, `sC` (EPI_M, EPI_N, stage) is of
-    `make_smem_layout_epi`, `tCgC` the partition of the coordinate tensor that `tma_atom_c` was made
-    with. `num_tiles_executed` tells stages of `sC` from tile to tile; `epilogue_op` is a function
-    of a vector of C's elements. Returns the advanced state of the accumulators.
+    `kernel_obj` has the attributes that the module names; `tidx` is this thread's number, 0 to 127,
+    and `warp_idx` its warp's in the block. `tCtAcc_base` has all stages of accumulators, `sC`
+    (EPI_M, EPI_N, stage) is of `make_smem_layout_epi`, `tCgC` the partition of the coordinate
+    tensor that `tma_atom_c` was made with. `epi_tile` is the tile of `compute_epilogue_tile_shape`,
+    and `mma_tile_coord_mnl` the coordinates of the tile of C, in tiles of the MMA and batches.
+
+    `num_tiles_executed` tells stages of `sC` from tile to tile; `epilogue_op` is a function of a
+    vector of C's elements. `acc_pipeline` is the `PipelineUmmaAsync` of the accumulators,
+    `acc_consumer_state` their state, which is returned advanced; `c_pipeline` is the
+    `PipelineTmaStore` of the stages of `sC`.
     """
     accumulators = transform_partitioned_tensor_layout(tCtAcc_base)
     whole_c = transform_partitioned_tensor_layout(tCgC)
@@ -180,12 +192,15 @@ def epilogue(
     """Store one tile of C from registers, and release its accumulators.
 
     `tCgC` is the partition of C itself. With `tCcC_base`, the same partition of the identity tensor
-    of C, and `mC_mnl`, C, elements outside of C are not stored. Returns the advanced state of the
+    of C, and `mC_mnl`, C, elements outside of C are not stored. `kernel_obj`, `tidx`,
+    `tCtAcc_base`, `epi_tile`, `epilogue_op`, `mma_tile_coord_mnl`, `acc_pipeline` and
+    `acc_consumer_state` are those of `epilogue_tma_store`. Returns the advanced state of the
     accumulators.
 
     With `overlapping_accum` the barrier has one stage and `tCtAcc_base` two, of which the last
     columns of the first are the first ones of the second. The phase of the state says which one is
-    stored: those columns come first, and then the accumulators are released.
+    stored: those columns come first, and then the accumulators are released. Raises DSLTypeError
+    for accumulators that do not overlap so.
     """
     accumulators = transform_partitioned_tensor_layout(tCtAcc_base)
     whole_c = transform_partitioned_tensor_layout(tCgC)
