@@ -74,6 +74,7 @@ def multiply(
         arch.sync_threads()
     else:
         arch.mbarrier_wait(done, 0)
+        arch.tcgen05_after_thread_sync()
     tile = acc[(None, None), 0, 0]
     result = mma.get_slice(0).partition_C(c)[(None, None), 0, 0]
     rows = 32 if cute.const_expr(op.shape_mnk[0] == 128) else 16

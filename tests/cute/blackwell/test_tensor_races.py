@@ -134,9 +134,24 @@ def multiply_then_load(
         multiply(start, data, done, False)
     if cute.const_expr(not left_out):
         arch.mbarrier_wait(done, 0)
+        arch.tcgen05_after_thread_sync()
     if warp >= 4:
         cute.copy(get, get.get_slice(thread).partition_S(tile), registers)
     arch.mbarrier_wait(done, 0)
+
+
+@cute.jit
+def multiply_then_fence_and_load(
+    left_out: cute.Constexpr, warp, thread, start, data, done, copies, tile, operand, registers
+):
+    _, get = copies
+    if warp == 0:
+        multiply(start, data, done, False)
+    arch.mbarrier_wait(done, 0)
+    if cute.const_expr(not left_out):
+        arch.tcgen05_after_thread_sync()
+    if warp >= 4:
+        cute.copy(get, get.get_slice(thread).partition_S(tile), registers)
 
 
 @cute.jit
@@ -213,6 +228,7 @@ PROGRAMS = {
     load_then_multiply: _MMA,
     multiply_then_load: _MMA,
     store_operand_then_multiply: _OPERAND,
+    multiply_then_fence_and_load: "a tcgen05.ld of what another warp's .*, without a tcgen05.fence",
     store_scales_then_multiply: _OPERAND,
     multiply_then_store_scales: _OPERAND,
     multiply_then_store_operand: _OPERAND,
@@ -234,5 +250,6 @@ def test_a_barrier_that_is_left_out(program):
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_the_twin_that_is_right(program):
     found = run(program, False)
-    expected = {store_then_load: 2.0, multiply_then_load: 0.0}.get(program, 1.0)
+    products = (multiply_then_load, multiply_then_fence_and_load)
+    expected = {store_then_load: 2.0, **dict.fromkeys(products, 0.0)}.get(program, 1.0)
     np.testing.assert_array_equal(found, expected)

@@ -2,8 +2,9 @@
 
 `TABLE` has the names, module by module, that belong to Blackwell GPUs; of the modules in `MODULES`
 nothing is offered. `INSTEAD` has names that are internal to CuTe's own DSL, with what programs
-write here, and `UNDOCUMENTED` those whose results nothing public describes. Programs may import all
-of these: they get a stand-in, and only using that is an error.
+write here, `UNFINISHED` those of what is not built, and `UNDOCUMENTED` those whose results nothing
+public describes. Programs may import all of these: they get a stand-in, and only using that is an
+error.
 """
 
 from __future__ import annotations
@@ -22,8 +23,6 @@ _DATACENTER = "data-center Blackwell GPUs (sm_100)"
 MODULES = ("utils.mixed_input_helpers",)
 
 TABLE = {
-    "nvgpu.tcgen05": """SM103MmaMXF4Op SM103MmaMXF4NVF4Op
-        make_umma_smem_desc""",
     "utils.blackwell_helpers": "check_gemm_tma_alignment",
     "pipeline": "ClcState",
 }
@@ -38,6 +37,27 @@ INSTEAD = {
     "cutlass_dsl.set_dynamic_debug": _DEBUGGING,
 }
 
+_K96 = (
+    "the products of K = 96 (sm_103a), whose rows of 48 bytes lie in two stages of shared memory",
+    "MmaMXF4Op and MmaMXF4NVF4Op, of K = 64, are for sm_103a too",
+)
+_IM2COL = (
+    "the im2col modes of TMA, whose tensor maps another function of the driver encodes",
+    "for each position (r, s) of the filter, load a tile of pixels of cute.domain_offset((s - pad, "
+    "r - pad, 0, 0), image); pixels outside of the image are zeros",
+)
+# Name -> what it is for, which is not offered, and what programs write here.
+UNFINISHED = {
+    "nvgpu.cpasync.CopyBulkTensorIm2ColG2SOp": _IM2COL,
+    "nvgpu.cpasync.CopyBulkTensorIm2ColG2SMulticastOp": _IM2COL,
+    "nvgpu.cpasync.CopyBulkTensorIm2ColS2GOp": _IM2COL,
+    "nvgpu.tcgen05.SM103MmaMXF4Op": _K96,
+    "nvgpu.tcgen05.SM103MmaMXF4NVF4Op": _K96,
+    "nvgpu.tcgen05.make_umma_smem_desc": (
+        _K96[0],
+        "tiled_mma.make_fragment_A(tensor) and make_fragment_B(tensor) make descriptors",
+    ),
+}
 UNDOCUMENTED = {
     "nvgpu.tcgen05.get_tmem_copy_properties": "the operation has them: atom.op.shape, "
     "int(atom.op.repeat), atom.op.is_packed",
@@ -185,6 +205,9 @@ def unsupported_names(module: str, later: Mapping[str, str] = _NOTHING) -> Calla
             return NotOffered(
                 f"{whole} is internal to CuTe's own DSL, and not offered", INSTEAD[whole]
             )
+        if whole in UNFINISHED:
+            purpose, instead = UNFINISHED[whole]
+            return NotOffered(f"{whole} is for {purpose}: these are not offered", instead)
         if whole in UNDOCUMENTED:
             return NotOffered(
                 f"{whole} is not offered: no public description says what it returns",

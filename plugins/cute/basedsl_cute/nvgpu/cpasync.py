@@ -9,7 +9,7 @@ visible to other threads after a barrier. The copies of the TMA unit are in `nvg
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from basedsl import DSLTypeError, Int32, Int64
 from basedsl_cute.algebra import CopyAtomLayout
@@ -18,6 +18,7 @@ from basedsl_cute.atoms.copy import CopyAtom, CopyOp
 from basedsl_cute.atoms.copy_instruction import emit_copy, predicated
 from basedsl_cute.dialect import define
 from basedsl_cute.dialect.cluster import DsmemStore
+from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.nvgpu.bulk import CopyBulkG2SOp, CopyBulkS2GOp
 from basedsl_cute.nvgpu.common import LoadCacheMode, _no_fields, thread_layout
 from basedsl_cute.nvgpu.tma import (
@@ -40,6 +41,9 @@ from basedsl_cute.nvgpu.tma import (
 )
 from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.make_tensor import recast_tensor
+
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names(__name__)
 
 __all__ = [
     "CopyBulkG2SOp",

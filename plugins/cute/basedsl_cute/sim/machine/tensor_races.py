@@ -3,7 +3,8 @@
 Of every word the last write and the last read by each agent are kept. An agent is a warp, for
 tcgen05.ld and st, or its asynchronous unit, for tcgen05.mma, cp and shift, whose accesses last
 until somebody has waited for the mbarrier of a commit behind them (`vector_clock`). Those of one
-warp's unit are in order. A store lasts until `tcgen05.wait::st`.
+warp's unit are in order; other warps load what it wrote past a tcgen05.fence::after_thread_sync
+behind that wait. A store lasts until `tcgen05.wait::st`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS, TMEM_LANES
 from basedsl_cute.sim.errors import RaceError
 from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.state import Block, Group
-from basedsl_cute.sim.machine.vector_clock import SEEN, Stamp
+from basedsl_cute.sim.machine.vector_clock import SEEN, TENSOR, Stamp
 from basedsl_cute.sim.site import Site
 
 _WORDS = TMEM_LANES * TMEM_COLUMNS
@@ -72,7 +73,16 @@ def check_load(g: Group, index: Any, site: Site) -> None:
         return
     shadow = _shadow(g.block)
     _check_writes(shadow, g, index, "tcgen05.ld", site, (g.agent,))
+    _check_fence(shadow, g, index, site)
     shadow.read(index, g.agent, order.time_of(g.agent), site)
+
+
+def fence(g: Group) -> None:
+    """Order the later tcgen05 instructions of a warp behind all that it knows to be over
+    (tcgen05.fence::after_thread_sync).
+    """
+    if g.block.order is not None:
+        g.block.order.fence_tensor(g.agent)
 
 
 def check_store(g: Group, index: Any, site: Site, is_complete: bool) -> None:
@@ -133,6 +143,35 @@ def _check_writes(
     if late.any():
         at = int(index[late.argmax()])
         _report(shadow, g, verb, site, at, int(shadow.agent[at]), int(shadow.site[at]), "write")
+
+
+def _check_fence(shadow: TensorShadow, g: Group, index: Any, site: Site) -> None:
+    """Report a load of what another warp's tcgen05.mma, cp or shift wrote, where this warp has
+    waited for its commit, and neither it nor who told it has a fence behind that.
+    """
+    order = g.block.order
+    assert order is not None
+    clock, agents = order.clocks[g.agent], shadow.agent[index]
+    late = (shadow.time[index] > clock[TENSOR][agents]) & (agents >= order.warps)
+    late &= agents != order.warps + g.agent
+    if not late.any():
+        return
+    at = int(index[late.argmax()])
+    lane, column = divmod(at, TMEM_COLUMNS)
+    error = RaceError(
+        "a tcgen05.ld of what another warp's instruction wrote, without a tcgen05.fence behind the "
+        "wait for it",
+        site,
+        g.thread(0),
+        notes=(
+            (f"it reads lane {lane}, column {column}", None),
+            (f"{order.agent_name(int(shadow.agent[at]), g.block.warps)} wrote it",
+             shadow.sites[int(shadow.site[at])].span),
+        ),
+        hint="cute.arch.tcgen05_after_thread_sync() behind the wait; consumer_wait of a pipeline "
+        "has it",
+    )  # fmt: skip
+    report(g.launch, "races", error)
 
 
 def _check_reads(

@@ -5,8 +5,10 @@ wgmma), whose accesses last until a wait for them; and the cp.async copies of ea
 warps they are numbered 0 to n - 1, n to 2 n - 1, and 2 n to 3 n - 1.
 
 An asynchronous unit sees an ordinary write only past a proxy fence (PTX ISA, "Causality order":
-proxy-preserved base causality order), so a clock has two rows: what a warp knows of every agent's
-time, and what of that the asynchronous proxy sees too.
+proxy-preserved base causality order), and tcgen05 instructions see what other threads' tcgen05
+instructions did only past a tcgen05.fence::after_thread_sync (PTX ISA, "tcgen05.fence"). So a clock
+has three rows: what a warp knows of every agent's time, what of that the asynchronous proxy sees
+too, and what its tcgen05 instructions do.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import numpy as np
 
 from basedsl_cute.sim.machine.happens_before import Knowledge, merge
 
-SEEN, FENCED = 0, 1  # rows of a clock
+SEEN, FENCED, TENSOR = 0, 1, 2  # rows of a clock
 
 
 class Stamp(NamedTuple):
@@ -29,7 +31,7 @@ class Stamp(NamedTuple):
 
 
 class VectorClocks:
-    """The clocks of a cluster's `warps`, `(warps, 2, 3 * warps)`, and what barriers hand on.
+    """The clocks of a cluster's `warps`, `(warps, 3, 3 * warps)`, and what barriers hand on.
 
     A token names a barrier or an mbarrier. Releases of it gather; when it completes they are
     published; who waits for it acquires what is published.
@@ -38,7 +40,7 @@ class VectorClocks:
     def __init__(self, warps: int, events: list[Any] | None = None) -> None:
         self.warps = warps
         self.events: list[Any] = [None] if events is None else events
-        self.clocks = np.zeros((warps, 2, 3 * warps), np.int32)
+        self.clocks = np.zeros((warps, 3, 3 * warps), np.int32)
         # What each warp has acquired from beyond the cluster, and what says what it can hand on.
         self.knowledge: list[Knowledge] = [{} for _ in range(warps)]
         self.acquired: list[Callable[[], Knowledge]] = [dict] * warps
@@ -116,12 +118,16 @@ class VectorClocks:
         a relaxed arrival at the cluster's barrier hands on.
         """
         clock = np.zeros_like(self.clocks[0])
-        clock[:, warp] = self._made[warp]
+        clock[:TENSOR, warp] = self._made[warp]
         self._gather(token, clock)
 
     def fence_proxy(self, warp: int) -> None:
         """Let the asynchronous proxy see all that `warp` knows (PTX ISA, fence.proxy.async)."""
         self.clocks[warp, FENCED] = self._own_clock(warp)[SEEN]
+
+    def fence_tensor(self, warp: int) -> None:
+        """Let the tcgen05 instructions of `warp` see all that it knows (tcgen05.fence)."""
+        self.clocks[warp, TENSOR] = self.clocks[warp, SEEN]
 
     def begin_access(self, agent: int) -> Stamp:
         """Begin an asynchronous access of `agent`."""

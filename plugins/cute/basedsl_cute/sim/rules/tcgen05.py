@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl_cute.sim.errors import MissingRuleError
-from basedsl_cute.sim.machine import tcgen05, tcgen05_cp, tensor_memory, tensor_queue
+from basedsl_cute.sim.machine import (
+    tcgen05,
+    tcgen05_cp,
+    tensor_memory,
+    tensor_queue,
+    tensor_races,
+)
 from basedsl_cute.sim.rules.memory import access_of
 from basedsl_cute.sim.translate.attributes import parse_ints
 from basedsl_cute.sim.translate.emitter import PythonEmitter
@@ -76,7 +82,12 @@ def _wait(e: PythonEmitter, op: Op) -> None:
 
 @rule("nvvm.tcgen05.fence")
 def _fence(e: PythonEmitter, op: Op) -> None:
-    """Emit nothing: the simulator does in program order all that the fence orders."""
+    """Order for the race check only: the simulator does all that the fence orders in program
+    order.
+    """
+    if op.word("kind") == "after":
+        e.globals["tensor_races"] = tensor_races
+        e.line("tensor_races.fence(g)")
 
 
 def _form(e: PythonEmitter, op: Op, a: Value, **more: Any) -> str:
