@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
+
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl.location import asks_as_library
 from basedsl.numeric.formats import Kind
@@ -17,7 +19,7 @@ from basedsl.tracing import trace as tracing
 
 class Numbers(type):
     """The equality of numeric classes: DSLTypeError where a user compares one with the Python class
-    that it stands for.
+    that it stands for, or with an element type of NumPy or PyTorch, which it never is.
     """
 
     def __eq__(cls, other: object) -> bool:
@@ -26,9 +28,21 @@ class Numbers(type):
         if isinstance(other, type) and is_ambiguous(cls, other):
             if not asks_as_library(sys._getframe(1)):
                 raise ambiguous(cls, other)
+        if _is_array_dtype(other) and not asks_as_library(sys._getframe(1)):
+            name = getattr(other, "__name__", None) or str(other)
+            raise DSLTypeError(
+                f"{cls.__name__} is compared with {name}, the type of another library",
+                hint=f"compare with {cls.__name__} itself",
+            )
         return NotImplemented
 
     __hash__ = type.__hash__
+
+
+def _is_array_dtype(x: Any) -> bool:
+    if isinstance(x, np.dtype) or (isinstance(x, type) and issubclass(x, np.generic)):
+        return True
+    return type(x).__name__ == "dtype" and type(x).__module__ == "torch"
 
 
 def python_class(T: Any) -> type:

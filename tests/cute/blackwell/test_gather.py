@@ -146,6 +146,52 @@ def test_ptx_of_a_pair():
         assert ptxas.start(text, "sm_100a").finish().cubin
 
 
+@cute.kernel
+def gather_by_pair(gather, source, sources: cute.Tensor, y: cute.Tensor, layout: cute.Constexpr):
+    """Each block of a pair gathers four rows; all bytes count at the even block."""
+    smem = cute.utils.SmemAllocator()
+    barrier = smem.allocate_array(cute.Int64, 1)
+    here = smem.allocate_tensor(gather.value_type, layout, 1024)
+    t, _, _ = arch.thread_idx()
+    block, _, _ = arch.block_idx()
+    if t == 0:
+        arch.mbarrier_init(barrier, 1)
+    arch.mbarrier_init_fence()
+    arch.cluster_arrive()
+    arch.cluster_wait()
+    if block == 0:
+        with arch.elect_one():
+            arch.mbarrier_arrive_and_expect_tx(
+                barrier, 2 * cute.size_in_bytes(gather.value_type, layout)
+            )
+    to, at = parts(gather, source, (4, 32), here, 0)
+    cute.copy(gather, at, to, rows=[sources[block, i] for i in range(4)], tma_bar_ptr=barrier)
+    if block == 0:
+        arch.mbarrier_wait(barrier, 0)
+    arch.cluster_arrive()
+    arch.cluster_wait()
+    for i in range(4):
+        y[block, i, t] = here[i, t]
+
+
+@cute.jit
+def rows_of_pair(x: cute.Tensor, sources: cute.Tensor, y: cute.Tensor):
+    layout = cute.make_ordered_layout((4, 32), order=(1, 0))
+    op = cpasync.CopyBulkTensorTileGather4G2SOp(tcgen05.CtaGroup.TWO)
+    atom, source = cpasync.make_tiled_tma_atom(op, x, layout, (4, 32))
+    gather_by_pair(atom, source, sources, y, layout).launch(grid=2, block=32, cluster=(2, 1, 1))
+
+
+def test_the_bytes_of_a_pair_count_at_the_even_block(sim):
+    x = np.arange(20 * 32, dtype=np.float32).reshape(20, 32)
+    sources = np.array([[3, 19, 3, 0], [7, 20, 1, -1]], np.int32)
+    y = np.full((2, 4, 32), -1, np.float32)
+    rows_of_pair(*(from_dlpack(a, assumed_align=16) for a in (x, sources, y)))
+    cute.synchronize()
+    inside = (sources >= 0) & (sources < 20)
+    np.testing.assert_array_equal(y, np.where(inside[..., None], x[sources % 20], 0))
+
+
 def run(sources, targets, tile=(4, 64), swizzle="none"):
     x, y = np.ones((8, 64), np.float16), np.zeros((8, 64), np.float16)
     numbers = [np.array(rows) for rows in (sources, targets)]
