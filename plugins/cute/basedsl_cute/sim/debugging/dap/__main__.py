@@ -34,7 +34,7 @@ def main() -> int:
         return Adapter(sys.stdin.buffer, sys.stdout.buffer, *program).serve()
     host, _, port = parsed.listen.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
-    if not port.isdigit() or int(port) > 65535:
+    if not port.isdigit():
         parser.error(f"--listen takes [HOST:]PORT, not {parsed.listen}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -45,8 +45,8 @@ def main() -> int:
             name = server.getsockname()
             print(f"listening on {name[0]}:{name[1]}", file=sys.stderr, flush=True)
             connection, _ = server.accept()
-    except OSError as error:
-        parser.error(f"cannot listen on {parsed.listen}: {error.strerror or error}")
+    except (OSError, OverflowError) as error:  # the second for a port beyond the last
+        parser.error(f"cannot listen on {parsed.listen}: {error}")
     with connection, connection.makefile("rb") as source, connection.makefile("wb") as sink:
         return Adapter(source, sink, *program).serve()
 

@@ -139,7 +139,7 @@ class Adapter:
     def _pass_output(self, stream: BinaryIO, category: str) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         with stream:
-            while data := stream.read1(1 << 16):  # type: ignore[attr-defined]
+            while data := stream.read1():  # type: ignore[attr-defined]
                 self._editor.event("output", category=category, output=decoder.decode(data))
 
     def _pass_back(self, connection: socket.socket) -> None:
