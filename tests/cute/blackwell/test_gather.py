@@ -215,7 +215,7 @@ def test_wrong_rows_and_tiles(sim):
         run(np.arange(8, dtype=np.int32), four)
     with pytest.raises(DSLTypeError, match="rows= has numbers of Int64, not Int32"):
         run(four.astype(np.int64), four)
-    with pytest.raises(DSLTypeError, match="takes 4 at a time, and the shared layout has 6"):
+    with pytest.raises(DSLTypeError, match="gathered by 4, and the shared layout has 6"):
         run(np.arange(6, dtype=np.int32), np.arange(6, dtype=np.int32), (6, 64))
     with pytest.raises(DSLTypeError, match=r"box of \(8, 4\) elements has 64 bytes, no multiple"):
         run(np.arange(8, dtype=np.int32), np.arange(8, dtype=np.int32), (8, 8))

@@ -72,8 +72,7 @@ def box_of_rows(box: Box, modes: Modes, tiler: Any, bits: int, units: int) -> tu
     rows = tiler[box.order[1]]
     if together % _ROWS:
         raise DSLTypeError(
-            f"a gather or scatter of rows takes {_ROWS} at a time, and the shared layout has "
-            f"{together} of them behind each other",
+            f"rows are gathered by {_ROWS}, and the shared layout has {together} together",
             hint=f"take a multiple of {_ROWS} rows, and a shared layout that has the rows of as "
             "many columns compactly",
         )

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from basedsl_cute.sim.machine.vector_clock import FENCED, SEEN, Stamp, VectorClocks
+from basedsl_cute.sim.machine.vector_clock import (
+    FENCED,
+    SEEN,
+    TENSOR,
+    Stamp,
+    VectorClocks,
+)
 
 
 def knows(clocks: VectorClocks, warp: int, agent: int, time: int, row: int = SEEN) -> bool:
@@ -15,12 +21,13 @@ def knows(clocks: VectorClocks, warp: int, agent: int, time: int, row: int = SEE
 
 def test_at_first_a_warp_knows_nothing_of_the_others():
     clocks = VectorClocks(3)
-    assert clocks.clocks.shape == (3, 2, 9)
+    assert clocks.clocks.shape == (3, 3, 9)
     assert [clocks.time_of(warp) for warp in range(3)] == [1, 2, 3], "events of the launch"
     for warp in range(3):
         others = np.delete(clocks.clocks[warp, SEEN], warp)
         assert not others.any()
         assert not clocks.clocks[warp, FENCED].any()
+        assert not clocks.clocks[warp, TENSOR].any()
 
 
 def test_a_release_is_known_after_publish_and_acquire():

@@ -159,8 +159,7 @@ def _check_fence(shadow: TensorShadow, g: Group, index: Any, site: Site) -> None
     at = int(index[late.argmax()])
     lane, column = divmod(at, TMEM_COLUMNS)
     error = RaceError(
-        "a tcgen05.ld of what another warp's instruction wrote, without a tcgen05.fence behind the "
-        "wait for it",
+        "a tcgen05.ld of another warp's data, without a tcgen05.fence behind the wait",
         site,
         g.thread(0),
         notes=(
