@@ -228,7 +228,7 @@ PROGRAMS = {
     load_then_multiply: _MMA,
     multiply_then_load: _MMA,
     store_operand_then_multiply: _OPERAND,
-    multiply_then_fence_and_load: "a tcgen05.ld of what another warp's .*, without a tcgen05.fence",
+    multiply_then_fence_and_load: "a tcgen05.ld of another warp's data, without a tcgen05.fence",
     store_scales_then_multiply: _OPERAND,
     multiply_then_store_scales: _OPERAND,
     multiply_then_store_operand: _OPERAND,
