@@ -113,7 +113,7 @@ def as_unsigned(a: Any, b: Any) -> tuple[Any, Any]:
     return unsigned(dense(a)), unsigned(dense(b))
 
 
-def _without_sign(number: Any) -> int:
+def _without_sign(number: Any) -> Any:
     return int(number) % (1 << 8 * number.dtype.itemsize)
 
 
