@@ -114,7 +114,8 @@ def _key(arrays: tuple[Any, ...]) -> Any:
     torch = sys.modules.get("torch")
     if torch is None:
         return None
-    tensor, found = torch.Tensor, []
+    tensor: Any = torch.Tensor
+    found: list[Any] = []
     for x in arrays:
         if type(x) is not tensor or x.is_neg() or not x.is_contiguous():
             return None
