@@ -17,6 +17,10 @@ MULTICAST = SMALL | {"cluster": (2, 1)}
 SHARED = SMALL | {"pingpong": False, "tile": (128, 64, 64), "deferred": True}
 
 
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 def matrices(count, rows, columns, dtype=np.float16):
     rng = np.random.default_rng(rows + columns)
     return [rng.integers(-3, 4, (rows, columns)).astype(dtype) for _ in range(count)]
@@ -35,12 +39,12 @@ def wide(x):
 @pytest.mark.parametrize(
     "ranks, rows, n, k, seed, options, turns",
     [
-        (2, 72, 72, 136, 0, SMALL, 1),
-        (2, 40, 64, 72, 3, SMALL, 3),  # both halves of the memory, and the first again
-        (2, 130, 64, 64, 1, SHARED, 1),
-        pytest.param(2, 200, 72, 136, 1, MULTICAST, 2, marks=pytest.mark.slow),
-        pytest.param(4, 72, 72, 136, 2, SMALL, 2, marks=pytest.mark.slow),
-        pytest.param(8, 24, 64, 64, 1, SMALL, 1, marks=pytest.mark.slow),
+        (2, 24, 64, 64, 0, SMALL, 1),
+        slow(2, 40, 64, 72, 3, SMALL, 3),  # both halves of the memory, and the first again
+        slow(2, 130, 64, 64, 1, SHARED, 1),
+        slow(2, 200, 72, 136, 1, MULTICAST, 2),
+        slow(4, 72, 72, 136, 2, SMALL, 2),
+        slow(8, 24, 64, 64, 1, SMALL, 1),
     ],
 )
 def test_all_gather_with_product(ranks, rows, n, k, seed, options, turns):
@@ -62,13 +66,13 @@ def test_all_gather_with_product(ranks, rows, n, k, seed, options, turns):
 @pytest.mark.parametrize(
     "ranks, rows, n, k, seed, options, turns, everywhere",
     [
-        (2, 72, 72, 136, 0, SMALL, 1, False),
-        (2, 72, 72, 136, 2, SMALL, 1, True),
-        (2, 40, 64, 72, 3, SMALL, 3, True),
-        pytest.param(2, 200, 72, 136, 1, MULTICAST, 2, True, marks=pytest.mark.slow),
-        pytest.param(2, 200, 72, 136, 4, MULTICAST, 2, False, marks=pytest.mark.slow),
-        pytest.param(4, 72, 72, 136, 2, SMALL, 2, True, marks=pytest.mark.slow),
-        pytest.param(8, 24, 64, 64, 1, SMALL, 1, False, marks=pytest.mark.slow),
+        (2, 24, 64, 64, 2, SMALL, 1, True),
+        slow(2, 72, 72, 136, 0, SMALL, 1, False),
+        slow(2, 40, 64, 72, 3, SMALL, 3, True),
+        slow(2, 200, 72, 136, 1, MULTICAST, 2, True),
+        slow(2, 200, 72, 136, 4, MULTICAST, 2, False),
+        slow(4, 72, 72, 136, 2, SMALL, 2, True),
+        slow(8, 24, 64, 64, 1, SMALL, 1, False),
     ],
 )
 def test_product_with_a_sum_over_ranks(ranks, rows, n, k, seed, options, turns, everywhere):

@@ -15,6 +15,7 @@ from typing import Any
 
 import basedsl_cute as cute
 from basedsl_cute import arch
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.ops.hopper.config import Config, Kinds
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.tile_scheduler import StaticPersistentTileScheduler, WorkTileInfo
@@ -62,6 +63,7 @@ class ShardScheduler(StaticPersistentTileScheduler):
         block, grid = arch.block_idx(), arch.grid_dim()
         return cls(params, block[2], grid[2], (block[0], block[1]), first, shards)
 
+    @takes_location
     def get_current_work(self) -> WorkTileInfo:
         """Return the current tile (M, N, shard), and whether it exists."""
         (m, n, turn), is_valid = super().get_current_work()
