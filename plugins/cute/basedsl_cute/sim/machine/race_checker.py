@@ -306,7 +306,7 @@ class RaceChecker:
     def distance(self, a: Any, b: Any) -> Any:
         """The distance of threads: SAME, WARP, BLOCK or GRID."""
         apart = (a != b).astype(np.int64)
-        apart += a >> 5 != b >> 5
+        apart += a // WARP_SIZE != b // WARP_SIZE
         apart += a // self.block_threads != b // self.block_threads
         return apart
 
@@ -346,7 +346,7 @@ class RaceChecker:
     def _known_of(self, g: Any, thread: int, other: int) -> int:
         """The event up to which `thread` has acquired that the accesses of `other` are over."""
         block = other // int(self.block_threads)
-        keys = [of_thread(other), of_warp(other >> 5), of_block(block)]
+        keys = [of_thread(other), of_warp(other // WARP_SIZE), of_block(block)]
         if self.shared is not None and (launch := self.shared.launch_of(block)) is not None:
             keys.append(of_launch(launch))
         found: int = max(

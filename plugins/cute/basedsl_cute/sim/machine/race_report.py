@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import RaceError, Thread
 from basedsl_cute.sim.machine.access import SYSTEM_SCOPE, MemoryAccess
 from basedsl_cute.sim.machine.memory import Segment
@@ -40,7 +41,10 @@ def different(
     owner: dict[int, int] = {int(first[lane]): lane for lane in range(lanes)}
     for lane in columns.tolist():
         winner = owner.get(int(first[lane]), -1)
-        near = winner >= 0 and thread[..., winner].flat[0] >> 5 == thread[..., lane].flat[0] >> 5
+        near = (
+            winner >= 0
+            and thread[..., winner].flat[0] // WARP_SIZE == thread[..., lane].flat[0] // WARP_SIZE
+        )
         out[lane] = not (near and (raw[winner] == raw[lane]).all())
     return np.broadcast_to(out, late.shape)
 
