@@ -241,7 +241,8 @@ def attentions():
             ours = lambda compiled=compiled, views=views: compiled(*views, scale)  # noqa: E731
             out.fill_(float("nan"))
             yield Case(
-                f"attention by mma.sync {rows}x{columns}, {warps} warps, {stages} stages{text}", work, "TFLOP/s",
+                f"attention by mma.sync {rows}x{columns}, {warps} warps, {stages} stages{text}",
+                work, "TFLOP/s",
                 {"ours": ours, **peers}, out.view(batches, heads, length, d).transpose(1, 2),
                 exact, 2e-3, goal=goal,
             )  # fmt: skip

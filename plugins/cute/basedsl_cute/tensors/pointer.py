@@ -85,7 +85,7 @@ class Address:
 
     @property
     def parameter_marks(self) -> dict[str, str]:
-        """The attributes of a kernel's parameter: LLVM joins accesses as far as the alignment goes."""
+        """The attributes of a kernel's parameter: LLVM joins accesses as far as these allow."""
         return {"llvm.align": f"{self.align} : i64"}
 
     def ir_value(self) -> Any:
