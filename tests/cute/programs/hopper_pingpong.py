@@ -153,7 +153,7 @@ class HopperGemm:
         )
 
     def _stages(self):
-        """As many as there is shared memory for, beside the results and the barriers."""
+        """The number of stages that fit beside the results and the barriers."""
         m, n, k = self.tile_shape_mnk
         groups = 2 if self.pingpong else 1
         result = cute.size(self.epi_tile) * self.d_dtype.width // 8 * self.num_epi_stages * groups
