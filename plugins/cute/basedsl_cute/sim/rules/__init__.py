@@ -8,7 +8,7 @@ The rules of another machine are a table that extends `COMMON`:
     def first_lane(e: PythonEmitter, op: Op) -> None:
         e.let(op.results[0], f"{e.lanes(op.operands[0])}[..., g.shape.warp_start]")
 
-`common_rules` are those of all machines, `rules_of` those that a kernel for NVIDIA's needs.
+`COMMON` are those of all machines, `rules_of` returns those that a kernel for NVIDIA's needs.
 Importing this package fills the tables with those of most kernels; the other families are imported
 for the kernels that use them.
 """
@@ -53,11 +53,6 @@ from basedsl_cute.sim.translate.rule_table import (
 _RARE = ("inline_ptx", "tma", "wgmma", "launch_control", "tcgen05")
 
 
-def common_rules() -> SimRules:
-    """Return the rules of MLIR's own dialects, which all machines share."""
-    return COMMON
-
-
 def rules_of(kernel: KernelRecord) -> SimRules:
     """Return NVIDIA's table, with all rules that there are for operations of the kernel."""
     missing = {op.name for op in kernel.walk() if op.name not in NVIDIA_RULES}
@@ -83,7 +78,6 @@ __all__ = [
     "atomic",
     "barrier",
     "cluster",
-    "common_rules",
     "from_operands",
     "gpu",
     "llvm",
