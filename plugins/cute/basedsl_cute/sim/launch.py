@@ -303,7 +303,7 @@ def _run_in_step(launch: SimLaunch, call: Any, args: tuple[Any, ...], many: bool
     total = launch.blocks
     batch = 1
     if many:
-        lanes = launch.options.batch_lanes << (0 if launch.shared_size else 1)
+        lanes = launch.options.batch_lanes
         batch = max(1, min(total, lanes // launch.threads))
         batch = min(batch, max(1, (8 << 20) // max(launch.shared_size, 1)))
     gx, gy, _ = launch.grid

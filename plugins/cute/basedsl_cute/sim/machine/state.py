@@ -18,7 +18,7 @@ import numpy as np
 from basedsl_cute.device.tensor_map import TensorMap
 from basedsl_cute.hardware.targets import MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARP_SIZE
 from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS, TMEM_LANES
-from basedsl_cute.sim.affine import Affine, LaneGrid
+from basedsl_cute.sim.affine import Affine, LaneGrid, Recent
 from basedsl_cute.sim.errors import Thread
 from basedsl_cute.sim.machine.access import MemoryAccess, RegisterArray
 from basedsl_cute.sim.machine.memory import LOCAL_BASE, Memory, Segment, private_segment
@@ -319,6 +319,8 @@ class Lanes:
             Affine(self.grid, 0, tuple(int(i == at) for i in range(4)), np.dtype(np.int32))
             for at in (3, 2, 1)
         ]
+        # Where shuffles by one amount read, by kind and operands; kept, as few recur.
+        self.sources = Recent(16)
 
     @cached_property
     def linear(self) -> Any:
@@ -481,6 +483,7 @@ class Group:
         self.launch = launch
         self.shape = shape
         self.lanes = shape.size
+        self.everybody = shape.grid.everybody  # a mask of all lanes, known by its identity
         self.block = block
         self.first_warp = first_warp  # its number in the block
         self.shared = block.shared

@@ -111,6 +111,23 @@ def shuffle(
     (bits 0-4) and segment mask (8-12). Raises WarpError.
     """
     check_members(g, members, m, site)
+    whole = m is None and np.ndim(members) == 0 and int(members) == FULL
+    if np.ndim(b) or np.ndim(c):
+        at, valid, source, there = _sources(g, kind, b, c)
+    else:
+        key = kind, int(b), int(c)
+        if key not in g.shape.sources:
+            g.shape.sources[key] = _sources(g, kind, b, c)
+        at, valid, source, there = g.shape.sources[key]
+    if not whole:
+        _check_sources(g, members, source, there, m, site)
+    return _take(value, at), valid
+
+
+def _sources(g: Group, kind: str, b: Any, c: Any) -> tuple[Any, Any, Any, Any]:
+    """The place in the group that each lane of a shuffle reads, where PTX says that there is a
+    value, the number in its warp of the lane asked for, and where that lane exists.
+    """
     lane = g.shape.lane
     last = np.int32(g.shape.of_warp - 1)
     b = b & last
@@ -132,10 +149,8 @@ def shuffle(
         valid = source <= highest
     # A lane beyond a partial warp's end holds nothing: keep the own value, which PTX leaves open.
     there = valid & (source < g.shape.warp_size) & (source >= 0)
-    if m is not None or np.ndim(members) or int(members) != FULL:
-        _check_sources(g, members, source, there, m, site)
     at = g.shape.warp_start + np.where(there, source, lane)
-    return _take(value, at), np.broadcast_to(valid, (g.lanes,))
+    return at, np.broadcast_to(valid, (g.lanes,)), source, there
 
 
 def _check_sources(g: Group, members: Any, source: Any, there: Any, m: Mask, site: Site) -> None:
@@ -161,7 +176,7 @@ def _check_sources(g: Group, members: Any, source: Any, there: Any, m: Mask, sit
 def _take(value: Any, at: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(_take(item, at) for item in value)
-    return value[..., at]
+    return value.take(at, axis=-1)
 
 
 # Votes -----------------------------------------------------------------------------------------
