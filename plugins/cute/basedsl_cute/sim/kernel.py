@@ -131,8 +131,8 @@ class SimKernel:
                 f"dynamic shared memory of {dynamic_smem} bytes: it cannot be negative"
             )
         cluster = triple(cluster, "cluster")
-        shared = self._memory_map.shared_size(dynamic_smem)
-        check_configuration(self.machine.limits, grid, block, cluster, shared)
+        smem = self._memory_map.shared_size(dynamic_smem)
+        check_configuration(self.machine.limits, grid, block, cluster, smem)
         values = self._values(args)
         if preferred is not None:
             preferred = triple(preferred, "preferred cluster")
