@@ -358,10 +358,9 @@ class BoundFunction(Generic[C, K]):
         self.__call__ = types.MethodType(function, instance)
 
     @property
-    def function(self) -> DSLFunction[..., Any, C, K]:
-        """The method without its instance."""
-        found: DSLFunction[..., Any, C, K] = self.__call__.__func__  # type: ignore[attr-defined]
-        return found
+    def function(self) -> Any:  # mypy would bind a DSLFunction again
+        """The `DSLFunction`, without the instance."""
+        return self.__call__.__func__  # type: ignore[attr-defined]
 
     @property
     def __self__(self) -> Any:
