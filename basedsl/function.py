@@ -337,7 +337,7 @@ class DSLFunction(Generic[P, R, C, K]):
 class BoundFunction(Generic[C, K]):
     """A decorated method bound to its instance, which is static while compiling."""
 
-    __slots__ = ("__call__",)  # each access of a method makes such an object
+    __slots__ = ("__call__", "function")  # few: each access of a method makes such an object
     __dsl_leaf__ = True
     __call__: Callable[..., C]
 
@@ -355,12 +355,8 @@ class BoundFunction(Generic[C, K]):
             return getattr(self.function, name)
 
     def __init__(self, function: DSLFunction[..., Any, C, K], instance: Any) -> None:
+        self.function = function
         self.__call__ = types.MethodType(function, instance)
-
-    @property
-    def function(self) -> Any:  # mypy would bind a DSLFunction again
-        """The `DSLFunction`, without the instance."""
-        return self.__call__.__func__  # type: ignore[attr-defined]
 
     @property
     def __self__(self) -> Any:
