@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import RaceError, Thread
 from basedsl_cute.sim.machine.access import SYSTEM_SCOPE, MemoryAccess
 from basedsl_cute.sim.machine.memory import Segment
@@ -41,9 +40,8 @@ def different(
     owner: dict[int, int] = {int(first[lane]): lane for lane in range(lanes)}
     for lane in columns.tolist():
         winner = owner.get(int(first[lane]), -1)
-        near = (
-            winner >= 0
-            and thread[..., winner].flat[0] // WARP_SIZE == thread[..., lane].flat[0] // WARP_SIZE
+        near = winner >= 0 and (
+            distance(thread[..., winner].flat[0], thread[..., lane].flat[0]) <= WARP
         )
         out[lane] = not (near and (raw[winner] == raw[lane]).all())
     return np.broadcast_to(out, late.shape)
