@@ -31,7 +31,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "cute"
 
 PROGRAMS = Path(__file__).resolve().parents[2] / "tests" / "cute" / "programs"
 ROUNDS, CALLS = 11, 4
-TILES = ((64, 64, 4), (64, 128, 4), (128, 64, 8), (128, 128, 8))  # rows, columns, warps
+# Attention by mma.sync: rows, columns, warps, stages.
+TILES = ((128, 64, 4, 2), (128, 64, 4, 1), (128, 32, 4, 2), (256, 64, 8, 2), (64, 64, 4, 2))
 
 
 @dataclass
@@ -160,7 +161,11 @@ def hopper_gemms():
     for cluster in ((1, 1), (2, 1)):
         gemm = classic.HopperWgmmaGemmKernel(cute.Float32, (128, 256), cluster)
         yield case(f"Hopper GEMM, clusters {cluster}", cute.compile(gemm, *tensors, stream), stream)
-    for text, tile, turns in (("in turns", (128, 128), True), ("cooperative", (128, 256), False)):
+    for text, tile, turns in (
+        ("in turns", (128, 128), True),
+        ("in turns, 64 x 256", (64, 256), True),
+        ("cooperative", (128, 256), False),
+    ):
         gemm = pingpong.HopperGemm(cute.Float32, tile, (2, 1), pingpong=turns)
         compiled = cute.compile(gemm, *tensors, blocks // 2, stream)
         yield case(f"persistent, warp-specialised, {text}", compiled, blocks // 2, stream)
@@ -230,13 +235,14 @@ def attentions():
             .mark_compact_shape_dynamic(mode=1, stride_order=(2, 0, 1), divisibility=8)
             for x in (*own, out)
         ]
-        for rows, columns, warps in TILES:
-            kernel = mma.Attention(d, rows, columns, warps, causal)
+        for rows, columns, warps, stages in TILES:
+            kernel = mma.Attention(d, rows, columns, warps, causal, stages)
             compiled = cute.compile(kernel, *views, scale)
             ours = lambda compiled=compiled, views=views: compiled(*views, scale)  # noqa: E731
             out.fill_(float("nan"))
             yield Case(
-                f"attention by mma.sync {rows}x{columns}{text}", work, "TFLOP/s",
+                f"attention by mma.sync {rows}x{columns}, {warps} warps, {stages} stages{text}",
+                work, "TFLOP/s",
                 {"ours": ours, **peers}, out.view(batches, heads, length, d).transpose(1, 2),
                 exact, 2e-3, goal=goal,
             )  # fmt: skip

@@ -73,7 +73,7 @@ class HopperGemm:
         self.epi_tile = sm90_utils.compute_tile_shape_or_override(
             self.tile_shape_mnk, self.d_dtype, is_cooperative=not self.pingpong
         )
-        self.ab_stage = 3
+        self.ab_stage = self._stages()
         self.a_smem = sm90_utils.make_smem_layout_a(
             self.a_layout, self.tile_shape_mnk, self.a_dtype, self.ab_stage
         )
@@ -150,6 +150,15 @@ class HopperGemm:
             cluster=(*self.cluster_shape_mn, 1),
             min_blocks_per_mp=1,
             stream=stream,
+        )
+
+    def _stages(self):
+        """The number of stages that fit beside the results and the barriers."""
+        m, n, k = self.tile_shape_mnk
+        groups = 2 if self.pingpong else 1
+        result = cute.size(self.epi_tile) * self.d_dtype.width // 8 * self.num_epi_stages * groups
+        return (self.smem_capacity - 1024 - result) // (
+            (m * self.a_dtype.width + n * self.b_dtype.width) * k // 8
         )
 
     @staticmethod
@@ -335,14 +344,18 @@ class HopperGemm:
                         cute.gemm(tiled_mma, acc, tCrA[c], tCrB[c], acc)
                         tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
                     warpgroup.commit_group()
-                    warpgroup.wait_group(0)
-                    mainloop.consumer_release(release)
+                    # This tile's products run while the next is waited for.
+                    warpgroup.wait_group(1)
+                    if k_tile > 0:
+                        mainloop.consumer_release(release)
+                        release.advance()
                     read.advance()
-                    release.advance()
                     peek = cutlass.Boolean(1)
                     if k_tile + 1 < k_tile_cnt:
                         peek = mainloop.consumer_try_wait(read)
                 warpgroup.wait_group(0)
+                mainloop.consumer_release(release)
+                release.advance()
                 if cutlass.const_expr(self.pingpong):
                     math_order.arrive()
                     math_order.wait()
