@@ -43,7 +43,6 @@ class LaneGrid:
         self.nobody = np.zeros(self.lanes, np.bool_)
         for mask in (self.everybody, self.nobody):
             mask.flags.writeable = False
-        self._runs: dict[int, Extents] = {}
         self._indices: list[Any] = [None] * len(extents)
         self._sums: dict[Any, Any] = {}
 
@@ -56,17 +55,6 @@ class LaneGrid:
             line = np.arange(self.extents[axis], dtype=np.int64).reshape(shape)
             found = np.broadcast_to(line, self.extents).reshape(-1)
             self._indices[axis] = found
-        return found
-
-    def run_of(self, itemsize: int) -> Extents:
-        """The coefficients of one address after another, lane by lane."""
-        found = self._runs.get(itemsize)
-        if found is None:
-            parts, step = [], itemsize
-            for extent in reversed(self.extents):
-                parts.append(step if extent > 1 else 0)
-                step *= extent
-            found = self._runs[itemsize] = tuple(reversed(parts))
         return found
 
     def sum_of(self, coefficients: Extents, dtype: Any) -> Any:
@@ -109,7 +97,7 @@ class Affine:
         self.dtype = dtype
         self._dense: Any = None
         self._made: Recent | None = None
-        self.low, self.high = ends or _ends(grid.extents, base, coefficients)
+        self.low, self.high = ends or reach(grid.extents, base, coefficients)
 
     @property
     def dense(self) -> Any:
@@ -152,7 +140,7 @@ class Affine:
         pairs = zip(self.coefficients, other.coefficients, strict=True)
         parts = tuple([a + sign * b for a, b in pairs])
         base = self.base + sign * other.base
-        found = _fitting(self.grid, base, parts, self.dtype, _ends(self.grid.extents, base, parts))
+        found = _fitting(self.grid, base, parts, self.dtype, reach(self.grid.extents, base, parts))
         if found is None:
             found = self.dense + other.dense if sign > 0 else self.dense - other.dense
         return found
@@ -262,19 +250,14 @@ class Affine:
     def __ge__(self, other: Any) -> Any:
         return self._compared(other, operator.ge)
 
-    def is_injective(self, copies: Extents | None) -> bool:
-        """True if no two lanes have the same value, with `copies` added to the coefficients."""
-        parts = self.coefficients
-        if copies is not None:
-            parts = tuple([a + b for a, b in zip(parts, copies, strict=True)])
-        return self._kept(("injective", parts), _is_injective, parts, self.grid.extents) == "yes"
-
-    def is_run(self, itemsize: int) -> bool:
-        """True if each lane has the address after that of the lane before."""
-        return self.coefficients == self.grid.run_of(itemsize)
+    def is_injective(self, parts: Extents, size: int) -> bool:
+        """True if no two lanes meet that have `size` bytes each, `parts` apart along the axes."""
+        key = "injective", parts, size
+        return bool(self._kept(key, _is_injective, parts, self.grid.extents, size) == "yes")
 
 
-def _ends(extents: Extents, base: int, coefficients: Extents) -> tuple[int, int]:
+def reach(extents: Extents, base: int, coefficients: Extents) -> tuple[int, int]:
+    """The least and the greatest sum of `base` and multiples of coordinates."""
     low = high = base
     for extent, coefficient in zip(extents, coefficients, strict=True):
         if coefficient > 0:
@@ -284,13 +267,13 @@ def _ends(extents: Extents, base: int, coefficients: Extents) -> tuple[int, int]
     return low, high
 
 
-def _is_injective(parts: Extents, extents: Extents) -> str:
-    reach = 1
+def _is_injective(parts: Extents, extents: Extents, size: int) -> str:
+    end = size
     pairs = zip(map(abs, parts), extents, strict=True)
     for part, extent in sorted(pair for pair in pairs if pair[1] > 1):
-        if part < reach:
+        if part < end:
             return "no"
-        reach = part * (extent - 1) + 1
+        end = part * (extent - 1) + end
     return "yes"
 
 
