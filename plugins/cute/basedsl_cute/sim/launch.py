@@ -17,9 +17,9 @@ from basedsl_cute.hardware.launch_limits import (
     launch_problem,
     three_extents,
 )
-from basedsl_cute.hardware.targets import SIM, TARGETS, WARP_SIZE
 from basedsl_cute.sim.errors import LaunchError
 from basedsl_cute.sim.machine.bulk_groups import finish_bulk_stores
+from basedsl_cute.sim.machine.lanes import Lanes, lanes_of
 from basedsl_cute.sim.machine.memory import SHARED_BASE, Segment, private_segment
 from basedsl_cute.sim.machine.races import check_visits
 from basedsl_cute.sim.machine.schedule import run_together
@@ -28,20 +28,14 @@ from basedsl_cute.sim.machine.state import (
     Block,
     Cluster,
     Group,
-    Lanes,
     SimLaunch,
     UnstartedClusters,
-    lanes_of,
 )
 from basedsl_cute.sim.machine.tensor_memory import check_freed
 from basedsl_cute.sim.machine.thread_order import ThreadOrder
 from basedsl_cute.sim.machine.vector_clock import VectorClocks
 from basedsl_cute.sim.machine.wgmma_queue import check_warpgroups_agree
 from basedsl_cute.sim.options import LockstepWidth
-
-# The device that cooperative launches and waiting blocks are counted for: an H100 SXM.
-MULTIPROCESSORS = 132
-
 
 _AT_ONCE = 16  # clusters that run together in a shuffled schedule, at least
 
@@ -63,21 +57,16 @@ def _is_integer(value: Any) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def check_configuration(
+    limits: LaunchLimits,
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
     cluster: tuple[int, int, int],
     shared: int,
 ) -> None:
-    """Raise LaunchError for a configuration that no GPU takes; `shared` is bytes for each block."""
-    limits = LaunchLimits(smem=TARGETS[SIM].smem_per_block)
+    """Raise LaunchError for a configuration beyond `limits`; `shared` is bytes for each block."""
     problem = launch_problem(limits, grid, block, cluster, shared)
     if problem is not None:
         raise LaunchError(problem.message, hint=problem.hint)
-
-
-def resident_blocks(threads: int, shared: int) -> int:
-    """Return how many blocks of `threads` threads and `shared` bytes run on a GPU at a time."""
-    return MULTIPROCESSORS * TARGETS[SIM].resident_blocks(threads, shared)
 
 
 def run_launch(
@@ -126,9 +115,10 @@ def _shared_segment(launch: SimLaunch, blocks: int) -> Segment:
 
 
 def _run_by_warp(launch: SimLaunch, call: Any, args: tuple[Any, ...], waits: bool) -> None:
+    warp = launch.machine.lanes
     shapes = [
-        lanes_of(launch.block, first, min(WARP_SIZE, launch.threads - first), 1)
-        for first in range(0, launch.threads, WARP_SIZE)
+        lanes_of(launch.block, first, min(warp, launch.threads - first), (1, 1, 1), warp)
+        for first in range(0, launch.threads, warp)
     ]
     count = launch.blocks // math.prod(launch.cluster)
     members_of: Iterator[Any] = itertools.islice(_clusters(launch), count)
@@ -161,7 +151,7 @@ def _started(launch: SimLaunch, shapes: list[Lanes]) -> Iterator[list[Group]]:
 def _check_resident(launch: SimLaunch) -> None:
     """Raise unless all blocks of a cooperative launch fit on a GPU at the same time."""
     blocks = math.prod(launch.grid)
-    room = resident_blocks(launch.threads, launch.shared_size)
+    room = launch.machine.resident_blocks(launch.threads, launch.shared_size)
     if blocks > room:
         raise LaunchError(
             f"a cooperative launch of {blocks} blocks: a GPU runs {room} such blocks at a time"
@@ -257,7 +247,7 @@ def _block(
         shadow = ShadowMemory(order, rank, warps, launch.shared_span)
     x, y, z = index
     linear = x + launch.grid[0] * (y + launch.grid[1] * z)
-    return Block(index, linear, launch.threads, _shared_segment(launch, 1), shadow, rank)
+    return Block(index, linear, launch.threads, warps, _shared_segment(launch, 1), shadow, rank)
 
 
 def _run_groups(
@@ -275,8 +265,8 @@ def _run_groups(
         for group in groups:
             call(group, *args)
     else:
-        warps = -(-launch.threads // WARP_SIZE)
-        room = warps * resident_blocks(launch.threads, launch.shared_size)
+        warps = -(-launch.threads // launch.machine.lanes)
+        room = warps * launch.machine.resident_blocks(launch.threads, launch.shared_size)
         more_warps = warps * math.prod(launch.preferred or launch.cluster)
 
         def more() -> list[tuple[Group, Any]]:
@@ -312,21 +302,36 @@ def _run_in_step(launch: SimLaunch, call: Any, args: tuple[Any, ...], many: bool
     total = launch.blocks
     batch = 1
     if many:
-        lanes = launch.options.batch_lanes << (0 if launch.shared_size else 1)
+        lanes = launch.options.batch_lanes
         batch = max(1, min(total, lanes // launch.threads))
         batch = min(batch, max(1, (8 << 20) // max(launch.shared_size, 1)))
-    gx, gy, _ = launch.grid
-    shape = None
-    for first in range(0, total, batch):
-        blocks = min(batch, total - first)
-        if shape is None or shape.blocks != blocks:
-            shape = lanes_of(launch.block, 0, launch.threads, blocks)
-        numbers = np.arange(first, first + blocks, dtype=np.int64)
-        axes = (numbers % gx, numbers // gx % gy, numbers // (gx * gy))
-        index = tuple(a.astype(np.int32) if many else int(a[0]) for a in axes)
-        shared = _shared_segment(launch, blocks)
-        block = Block(index, first, launch.threads, shared)  # type: ignore[arg-type]
-        group = Group(launch, shape, block, 0)
+    first, warps = 0, -(-launch.threads // launch.machine.lanes)
+    for corner, box in _boxes(launch.grid, total, batch):
+        shape = lanes_of(launch.block, 0, launch.threads, box, launch.machine.lanes)
+        shared = _shared_segment(launch, shape.blocks)
+        group = Group(launch, shape, Block(corner, first, launch.threads, warps, shared), 0)
         if launch.races is not None:
-            _follow_order(launch, group, numbers)
+            _follow_order(launch, group, np.arange(first, first + shape.blocks, dtype=np.int64))
         call(group, *args)
+        first += shape.blocks
+
+
+def _boxes(
+    grid: tuple[int, int, int], total: int, most: int
+) -> Iterator[tuple[tuple[int, int, int], tuple[int, int, int]]]:
+    """The first `total` blocks of a grid in order, as boxes of at most `most` blocks: the index of
+    the first block, and the extents in x, y, z.
+    """
+    gx, gy, _ = grid
+    first = 0
+    while first < total:
+        left = min(most, total - first)
+        x, y, z = first % gx, first // gx % gy, first // (gx * gy)
+        if x or left < gx:
+            box = min(left, gx - x), 1, 1
+        elif y or left < gx * gy:
+            box = gx, min(left // gx, gy - y), 1
+        else:
+            box = gx, gy, left // (gx * gy)
+        yield (x, y, z), box
+        first += math.prod(box)
