@@ -37,9 +37,9 @@ class Config:
     tiles of keys, and of values, in shared memory, `query_stages` that of tiles of queries. With
     `turns` the warpgroups start their products one after the other, so that one makes weights while
     the other multiplies. A block that is `persistent` has many tiles of queries, whose keys are
-    loaded while it writes another. With `between`, sums are scaled between the two products of a tile of
-    keys, while the tensor cores work on the first; with `pinned`, weights are summed under the
-    exponentials: both in few registers more.
+    loaded while it writes another. With `between`, sums are scaled between the two products of a
+    tile of keys, while the tensor cores work on the first; with `pinned`, weights are summed under
+    the exponentials: both take a few registers more.
     """
 
     tile: tuple[int, int] = (128, 128)
