@@ -128,9 +128,10 @@ def forward_kernel(
         arch.setmaxregister_increase(cfg.registers[1])
         lane = thread - 128
         own_s, own_o = mma_s.get_slice(lane), mma_o.get_slice(lane)
-        rq = mma_s.make_fragment_A(own_s.partition_A(sq))
-        rk = mma_s.make_fragment_B(own_s.partition_B(sk))
-        rv = mma_o.make_fragment_B(own_o.partition_B(sv))
+        all_s, all_o = (x.get_slice((warp // 4 - 1) * 128) for x in (mma_s, mma_o))
+        rq = mma_s.make_fragment_A(all_s.partition_A(sq))
+        rk = mma_s.make_fragment_B(all_s.partition_B(sk))
+        rv = mma_o.make_fragment_B(all_o.partition_B(sv))
         acc = cute.make_rmem_tensor(mma_o.partition_shape_C((m, head_v)), cute.Float32)
         scores = cute.make_rmem_tensor(mma_s.partition_shape_C((m, n)), cute.Float32)
         weights = cute.make_rmem_tensor(scores.layout, dtype)
