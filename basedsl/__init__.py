@@ -28,6 +28,7 @@ from basedsl.binding import (
     memref_array,
     static_key,
 )
+from basedsl.binding.c_interface import CParameter
 from basedsl.cache.listing import CachedCompilation, cached_compilations
 from basedsl.compile_hooks import PostCompileHookContext, observing
 from basedsl.compile_options import (
@@ -208,6 +209,7 @@ if TYPE_CHECKING:
         str_attr,
         unit_attr,
     )
+    from basedsl.export import Export, LoadedFunction, LoadedModule
     from basedsl.objectstage import (
         LLVMFatalError,
         StorageFloats,
@@ -231,6 +233,7 @@ __all__ = [
     "Boolean",
     "BooleanBasedFileDumpOption",
     "BooleanCompileOption",
+    "CParameter",
     "CachedCompilation",
     "Command",
     "Compile",
@@ -256,6 +259,7 @@ __all__ = [
     "Each",
     "Emitter",
     "Erase",
+    "Export",
     "ExternalFunction",
     "Finding",
     "Float",
@@ -287,6 +291,8 @@ __all__ = [
     "Language",
     "Leaf",
     "Lined",
+    "LoadedFunction",
+    "LoadedModule",
     "LoadedObject",
     "LoopHints",
     "NativeEntryPoint",
@@ -436,6 +442,9 @@ _LOADED_ON_USE = {
     "str_attr": "basedsl.dialect",
     "unit_attr": "basedsl.dialect",
     "i64_array_attr": "basedsl.dialect",
+    "Export": "basedsl.export",
+    "LoadedFunction": "basedsl.export",
+    "LoadedModule": "basedsl.export",
     "LLVMFatalError": "basedsl.objectstage",
     "StorageFloats": "basedsl.objectstage",
     "catching_fatal_errors": "basedsl.objectstage",

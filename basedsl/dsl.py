@@ -13,7 +13,8 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from basedsl.binding import argument_type
 from basedsl.compiled import Compiled
@@ -25,6 +26,9 @@ from basedsl.location import is_internal, mark_internal
 from basedsl.mlir import MLIRContext
 from basedsl.options import Options
 from basedsl.tracer import ir_types
+
+if TYPE_CHECKING:  # only what loads exported functions needs it
+    from basedsl.export import LoadedModule
 
 L = TypeVar("L", bound=Language)
 P = ParamSpec("P")
@@ -123,6 +127,20 @@ class DSL(Generic[L]):
             except Exception as error:  # told, and raised again
                 self.driver.raised(function, error)
                 raise
+
+    def load_module(self, path: str | Path) -> LoadedModule:
+        """Load the functions of the object file at `path`, which `export_to_c` wrote, or of a
+        shared library (".so") linked from such files.
+
+        Returns a module with each function as the attribute of its prefix. Raises DSLRuntimeError
+        for a file without exported functions, and for one that is not as it was written: an object
+        file has a digest of all of it, a shared library one of the description of its functions.
+        Only load files that you trust: they contain machine code.
+        """
+        from basedsl.export import load_module
+
+        with users_frames():
+            return load_module(self.language, path)
 
     def argument_adapter(self, *kinds: type) -> Callable[[A], A]:
         """Decorate a function that converts values of the classes `kinds` to arguments of this

@@ -10,6 +10,7 @@ from basedsl import (
     DSL,
     ArgumentType,
     Bindings,
+    Compiled,
     DSLCallError,
     DSLError,
     DSLFunction,
@@ -26,6 +27,7 @@ from basedsl import (
     current_trace_or_none,
 )
 from basedsl_cute import algebra, dialect
+from basedsl_cute.device import driver
 from basedsl_cute.device.detect import detect
 from basedsl_cute.dialect.cute_trace import CuteTrace, cute_trace
 from basedsl_cute.dialect.definition import COMPANIONS
@@ -42,6 +44,9 @@ from basedsl_cute.host.kernel_launch import KernelCall, check_launched
 from basedsl_cute.host.read_only import check_read_only
 from basedsl_cute.host.stream import Stream, is_stream, stream_argument
 from basedsl_cute.host.tensor_argument import tensor_argument
+
+if TYPE_CHECKING:  # only exports need them
+    from basedsl import Export, LoadedFunction
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -149,6 +154,23 @@ class Cute(Language):
             from basedsl_cute.device import driver
 
             driver.synchronize()
+
+    def export(self, compiled: Compiled, prefix: str) -> Export:
+        from basedsl_cute.aot import KernelExport
+
+        return KernelExport(compiled, prefix)
+
+    def exported_symbols(self, names: Any) -> dict[str, int]:
+        driver.require()
+        needed = [name for name in names.undefined if name.startswith("cu")]
+        return {name: driver.address_of(name) for name in needed}
+
+    def loaded_function(
+        self, prefix: str, meta: dict[str, Any], address_of: Callable[[str], int]
+    ) -> LoadedFunction:
+        from basedsl_cute.aot import LoadedKernels
+
+        return LoadedKernels(self, prefix, meta, address_of)
 
     def executor(
         self,
