@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
 
 from basedsl import LoadedFunction
 from basedsl_cute.device import driver
@@ -34,6 +33,7 @@ class LoadedKernels(LoadedFunction):
         return _error(status, f"{self.name} failed")
 
 
-def _error(code: int, what: str) -> Any:
+def _error(code: int, what: str) -> BaseException:
     name, meaning = driver.describe_error(code)
-    return driver.DSLCudaRuntimeError(f"{what}: {name}, {meaning}", code, name)
+    error: BaseException = driver.DSLCudaRuntimeError(f"{what}: {name}, {meaning}", code, name)
+    return error
