@@ -19,10 +19,7 @@ from basedsl.errors import (
     users_frames,
     with_article,
 )
-from basedsl.line_maps import Lined, of_rewritten
 from basedsl.location import is_rewritten
-from basedsl.metastage.control_flow import CONTROL_FLOW
-from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.numeric import Numeric, is_dynamic
 from basedsl.slips import closest_name
 from basedsl.tracing import RUNNING, Trace, current_trace_or_none
@@ -33,6 +30,8 @@ if TYPE_CHECKING:  # a process that finds its code on the disk never imports the
 
     from typing_extensions import ParamSpec, TypeVar
 
+    from basedsl.line_maps import Lined
+    from basedsl.native_call.entry import NativeEntry, NativeVariant
     from basedsl.prestage import StagedFunction
 
     P = ParamSpec("P", default=...)
@@ -158,6 +157,8 @@ class DSLFunction(Generic[P, R, C, K]):
 
     def lined_source(self) -> Lined:
         """Return the text of the function as its file has it, with the lines of the file."""
+        from basedsl.line_maps import Lined
+
         text = self.written_source()
         code = self.fn.__code__
         first = code.co_firstlineno
@@ -166,6 +167,8 @@ class DSLFunction(Generic[P, R, C, K]):
 
     def lined_staged_source(self) -> Lined:
         """Return the rewritten function, with the lines of the file that its lines come from."""
+        from basedsl.line_maps import of_rewritten
+
         staged = self.stage()
         return of_rewritten(staged.source, staged.tree, self.fn.__code__.co_filename)
 
@@ -292,6 +295,8 @@ class DSLFunction(Generic[P, R, C, K]):
         parameters = signature.native()
         if parameters is None:
             return
+        from basedsl.native_call.entry import new_entry
+
         with self.variants.lock:
             entry = self._entry
             if entry is None or self._entry_signature is not signature:
@@ -401,6 +406,8 @@ def bind_staged(staged: StagedFunction, trace: Trace) -> Callable[..., Any]:
     """Return the rewritten function, ready to run in `trace`; print its text if the option
     `print_after_preprocess` is set.
     """
+    from basedsl.metastage.control_flow import CONTROL_FLOW
+
     if trace.options.print_after_preprocess:
         print(staged.source)
     return staged.bind(CONTROL_FLOW)

@@ -51,7 +51,9 @@ class UnreadableArray(DSLTypeError):
     `library` is "torch" or "jax". A DSL that makes operations of that library has a better hint.
     """
 
-    library = ""
+    def __init__(self, message: str, library: str, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.library = library
 
 
 class ArrayRecord:
@@ -239,12 +241,11 @@ def _torch_type(dtype: Any) -> DType:
 
 def _read_torch(tensor: Any, name: str) -> ArrayRecord:
     if tensor.requires_grad and sys.modules["torch"].is_grad_enabled():
-        error = UnreadableArray(
+        raise UnreadableArray(
             f"{_called(name)}requires grad, and compiled code takes no part in differentiation",
+            "torch",
             hint="pass x.detach(), or call it under torch.no_grad()",
         )
-        error.library = "torch"
-        raise error
     if str(tensor.layout) != "torch.strided":
         raise DSLTypeError(
             f"{_called(name)}has the layout {tensor.layout}; a tensor needs strides",
@@ -309,12 +310,11 @@ def _read_jax(array: Any, name: str) -> ArrayRecord:
 
 
 def _refuse_jax_tracer(tracer: Any, name: str) -> ArrayRecord:
-    error = UnreadableArray(
+    raise UnreadableArray(
         f"{_called(name)}is traced by JAX, and has no memory yet",
+        "jax",
         hint="call the function outside of jax.jit and jax.grad",
     )
-    error.library = "jax"
-    raise error
 
 
 def _itself(record: Any, name: str) -> ArrayRecord:
@@ -325,7 +325,7 @@ def _itself(record: Any, name: str) -> ArrayRecord:
 # DLPack capsules ---------------------------------------------------------------------------------
 
 
-class _DLTensor(ctypes.Structure):
+class DLTensor(ctypes.Structure):
     """dlpack.h: DLTensor."""
 
     _fields_ = (
@@ -351,7 +351,7 @@ class _DLManagedTensorVersioned(ctypes.Structure):
         ("manager_ctx", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
         ("flags", ctypes.c_uint64),
-        ("tensor", _DLTensor),
+        ("tensor", DLTensor),
     )
 
 
@@ -384,7 +384,7 @@ def _read_capsule(value: Any, name: str) -> ArrayRecord:
         readonly = bool(managed.flags & _READ_ONLY_FLAG)
         tensor = managed.tensor
     elif _is_valid(capsule, b"dltensor"):
-        tensor = _DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
+        tensor = DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
     else:
         raise DSLTypeError(f"{_called(name)}gave no DLPack capsule: {capsule!r}")
     shape = tuple(tensor.shape[: tensor.ndim])

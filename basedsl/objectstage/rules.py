@@ -50,7 +50,8 @@ def missing_rule(op: Any, target: str) -> Exception:
 
 class RuleTable(Mapping[str, R], Generic[F, R]):
     """Rules by operation name. `name` is for messages; `row` makes a rule from an operation's name,
-    a function and the facts given to `register`; `missing` makes the error of `for_op`.
+    a function and the facts given to `register`; `missing` makes the error of `for_op`. Operations
+    without a rule here have that of the table it `extends`, if it extends one.
     """
 
     def __init__(
@@ -58,16 +59,18 @@ class RuleTable(Mapping[str, R], Generic[F, R]):
         name: str,
         row: Callable[..., R],
         missing: Callable[[Any, str], Exception] = missing_rule,
+        extends: RuleTable[F, R] | None = None,
     ) -> None:
         self.name = name
         self._row = row
         self._missing = missing
+        self._extends = extends
         self._rules: dict[str, R] = {}
 
     def register(self, *ops: str, **facts: Any) -> Callable[[F], F]:
         """Decorate the rule of each operation in `ops`; `facts` are further fields of its rows.
 
-        Raises ValueError, naming both functions, if an operation has a rule already.
+        Raises ValueError, naming both functions, if an operation has a rule in this table already.
         """
 
         def enter(function: F) -> F:
@@ -84,23 +87,35 @@ class RuleTable(Mapping[str, R], Generic[F, R]):
         """The rule of `op`, an MLIR operation; an error that names it, the `target` and its line if
         none is.
         """
-        found = self._rules.get(op.name)
+        found: R | None = self.get(op.name)
         if found is None:
             raise self._missing(op, target)
         return found
 
     def get(self, op: str, default: Any = None) -> Any:
         """The rule of operations called `op`, or `default`."""
-        return self._rules.get(op, default)
+        found = self._rules.get(op)
+        if found is None:
+            return default if self._extends is None else self._extends.get(op, default)
+        return found
 
     def __getitem__(self, op: str) -> R:
-        return self._rules[op]
+        found: R | None = self.get(op)
+        if found is None:
+            raise KeyError(op)
+        return found
+
+    def __contains__(self, op: object) -> bool:
+        return isinstance(op, str) and self.get(op) is not None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._rules)
+        yield from self._rules
+        for op in self._extends or ():
+            if op not in self._rules:
+                yield op
 
     def __len__(self) -> int:
-        return len(self._rules)
+        return sum(1 for _ in self)
 
     def __repr__(self) -> str:
         return f"RuleTable({self.name!r}, {len(self)} rules)"

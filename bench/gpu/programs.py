@@ -25,13 +25,16 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import basedsl_cute as cute
+from basedsl_cute import ops
+from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.runtime import from_dlpack
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "cute"))
 
 PROGRAMS = Path(__file__).resolve().parents[2] / "tests" / "cute" / "programs"
 ROUNDS, CALLS = 11, 4
-TILES = ((64, 64, 4), (64, 128, 4), (128, 64, 8), (128, 128, 8))  # rows, columns, warps
+# Attention by mma.sync: rows, columns, warps, stages.
+TILES = ((128, 64, 4, 2), (128, 64, 4, 1), (128, 32, 4, 2), (256, 64, 8, 2), (64, 64, 4, 2))
 
 
 @dataclass
@@ -160,38 +163,74 @@ def hopper_gemms():
     for cluster in ((1, 1), (2, 1)):
         gemm = classic.HopperWgmmaGemmKernel(cute.Float32, (128, 256), cluster)
         yield case(f"Hopper GEMM, clusters {cluster}", cute.compile(gemm, *tensors, stream), stream)
-    for text, tile, turns in (("in turns", (128, 128), True), ("cooperative", (128, 256), False)):
+    for text, tile, turns in (
+        ("in turns", (128, 128), True),
+        ("in turns, 64 x 256", (64, 256), True),
+        ("cooperative", (128, 256), False),
+    ):
         gemm = pingpong.HopperGemm(cute.Float32, tile, (2, 1), pingpong=turns)
         compiled = cute.compile(gemm, *tensors, blocks // 2, stream)
         yield case(f"persistent, warp-specialised, {text}", compiled, blocks // 2, stream)
 
 
 def fp8():
-    module = program("fp8_blockscale")
-    n = 4096
-    a, b = (normal(n, n).to(torch.float8_e4m3fn) for _ in range(2))
-    sa = torch.rand(n, n // 128, device="cuda") + 0.5
-    sb = torch.rand(n // 128, n // 128, device="cuda") + 0.5
-    c = poisoned(n, n, dtype=torch.bfloat16)
+    """Products of 8-bit floats with scales, against cuBLAS with one scale, and with such scales."""
+    simple, persistent = program("fp8_blockscale"), program("hopper_pingpong")
+    stream = cute.cuda.default_stream()
+    blocks = torch.cuda.get_device_properties(0).multi_processor_count
+    for n in (4096, 8192):
+        a, b = (normal(n, n).to(torch.float8_e4m3fn) for _ in range(2))
+        sa = torch.rand(n, n // 128, device="cuda") + 0.5
+        sb = torch.rand(n // 128, n // 128, device="cuda") + 0.5
+        c = poisoned(n, n, dtype=torch.bfloat16)
 
-    def bytes_of(x):
-        tensor = from_dlpack(x.view(torch.uint8), assumed_align=16)
-        tensor.element_type = cute.Float8E4M3FN
-        return tensor.mark_layout_dynamic(leading_dim=1)
+        def bytes_of(x):
+            tensor = from_dlpack(x.view(torch.uint8), assumed_align=16)
+            tensor.element_type = cute.Float8E4M3FN
+            return tensor.mark_layout_dynamic(leading_dim=1)
 
-    tensors = [bytes_of(a), bytes_of(b), dynamic(sa, 1), from_dlpack(sb), dynamic(c, 1)]
-    one = torch.ones((), device="cuda")
-    wide = [x.float() for x in (a, b)]
-    exact = (wide[0] * sa.repeat_interleave(128, 1)) @ (
-        wide[1] * sb.repeat_interleave(128, 0).repeat_interleave(128, 1)
-    ).T
-    compiled = cute.compile(module.WgmmaFp8(stages=4), *tensors)
-    yield Case(
-        f"fp8 with two accumulators, {n}^3", 2 * n**3, "TFLOP/s",
-        {"ours": lambda: compiled(*tensors),
-         "cuBLAS, one scale": lambda: torch._scaled_mm(a, b.T, one, one, out_dtype=c.dtype)},
-        c, exact, 8e-3,
-    )  # fmt: skip
+        one = torch.ones((), device="cuda")
+        wide = [x.float() for x in (a, b)]
+        exact = (wide[0] * sa.repeat_interleave(128, 1)) @ (
+            wide[1] * sb.repeat_interleave(128, 0).repeat_interleave(128, 1)
+        ).T
+        peers = {
+            "cuBLAS, one scale": lambda a=a, b=b, c=c, one=one: torch._scaled_mm(
+                a, b.T, one, one, out_dtype=c.dtype
+            )
+        }
+        by_column = sa.T.contiguous().T
+        scaled = lambda a=a, b=b, c=c, s=by_column, t=sb: torch._scaled_mm(  # noqa: E731
+            a, b.T, s, t.T, out_dtype=c.dtype
+        )
+        try:
+            scaled()
+            peers["cuBLAS, these scales"] = scaled
+        except (RuntimeError, ValueError) as error:
+            print("cuBLAS, these scales:", str(error)[:200])
+        if n == 4096:
+            tensors = [bytes_of(a), bytes_of(b), dynamic(sa, 1), from_dlpack(sb), dynamic(c, 1)]
+            compiled = cute.compile(simple.WgmmaFp8(stages=4), *tensors)
+            ours = lambda f=compiled, x=tensors: f(*x)  # noqa: E731
+            yield Case(
+                f"fp8 with two accumulators, one warp group, {n}^3", 2 * n**3, "TFLOP/s",
+                {"ours": ours, **peers}, c, exact, 8e-3,
+            )  # fmt: skip
+        views = [bytes_of(a.unsqueeze(-1)), bytes_of(b.unsqueeze(-1)), dynamic(c.unsqueeze(-1), 1)]
+        scales = dynamic(sa, 1), dynamic(sb, 1)
+        for text, tile, cluster, turns in (
+            ("persistent, clusters (2, 1)", (128, 128), (2, 1), False),
+            ("persistent, clusters (1, 2)", (128, 128), (1, 2), False),
+            ("in turns, 64 x 128", (64, 128), (2, 1), True),
+        ):
+            gemm = persistent.HopperGemm(cute.Float32, tile, cluster, turns)
+            compiled = cute.compile(gemm, *views, blocks // 2, stream, scales)
+            c.fill_(float("nan"))
+            ours = lambda f=compiled, x=views, s=scales: f(*x, blocks // 2, stream, s)  # noqa: E731
+            yield Case(
+                f"fp8 with two accumulators, {text}, {n}^3", 2 * n**3, "TFLOP/s",
+                {"ours": ours, **peers}, c, exact, 8e-3,
+            )  # fmt: skip
 
 
 def attentions():
@@ -230,15 +269,27 @@ def attentions():
             .mark_compact_shape_dynamic(mode=1, stride_order=(2, 0, 1), divisibility=8)
             for x in (*own, out)
         ]
-        for rows, columns, warps in TILES:
-            kernel = mma.Attention(d, rows, columns, warps, causal)
+        for rows, columns, warps, stages in TILES:
+            kernel = mma.Attention(d, rows, columns, warps, causal, stages)
             compiled = cute.compile(kernel, *views, scale)
             ours = lambda compiled=compiled, views=views: compiled(*views, scale)  # noqa: E731
             out.fill_(float("nan"))
             yield Case(
-                f"attention by mma.sync {rows}x{columns}{text}", work, "TFLOP/s",
+                f"attention by mma.sync {rows}x{columns}, {warps} warps, {stages} stages{text}",
+                work, "TFLOP/s",
                 {"ours": ours, **peers}, out.view(batches, heads, length, d).transpose(1, 2),
                 exact, 2e-3, goal=goal,
+            )  # fmt: skip
+        result = poisoned(batches, length, heads, d)
+        for tile in ((64, 64), (128, 64), (128, 32)):
+            config = ampere.Config(tile)
+            ours = lambda c=config, r=result, m=causal: ops.attention(  # noqa: E731
+                q, k, v, causal=m, out=r, config=c
+            )
+            result.fill_(float("nan"))
+            yield Case(
+                f"ops.attention by mma.sync, {tile}{text}", work, "TFLOP/s",
+                {"ours": ours, **peers}, result, exact, 2e-3, goal=goal,
             )  # fmt: skip
         result = poisoned(batches, length, heads, d)
         tensors = [dynamic(x, 3) for x in (q, k, v, result)]

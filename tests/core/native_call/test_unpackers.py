@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from basedsl.arrays.array_record import DLTensor
 from basedsl.binding import Unpacker
 from basedsl.native_call import object_layout, unpackers
 from basedsl.native_call.unpackers import Leaf
@@ -103,23 +104,6 @@ def test_known_leaves_and_narrow_ones() -> None:
     assert taken(unpacker, huge) is None
     odd = np.lib.stride_tricks.as_strided(np.zeros(99, np.uint8).view("V1"), (3, 4), (6, 4))
     assert taken(unpacker, odd) is None
-
-
-class DLTensor(ctypes.Structure):
-    """The struct of dlpack.h."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    )
 
 
 class Foreign:

@@ -112,3 +112,19 @@ def test_an_answer_that_does_not_fit_is_a_bug_of_the_rule(body, result, message)
 
 def broken(op):
     """A rule."""
+
+
+def test_a_table_extends_another():
+    base = RuleTable("base", Rule)
+    more = RuleTable("more", Rule, extends=base)
+    base.register("a.one", "a.two")(first := lambda op: None)
+    more.register("a.two", "a.three")(second := lambda op: None)
+    assert {op: rule.apply for op, rule in more.items()} == {
+        "a.one": first, "a.two": second, "a.three": second
+    }  # fmt: skip
+    assert len(more) == 3 and "a.one" in more and "a.four" not in more
+    assert base["a.two"].apply is first and "a.three" not in base
+    base.register("a.four")(first)  # entered later
+    assert more["a.four"].apply is first
+    with pytest.raises(KeyError, match=r"a\.five"):
+        more["a.five"]

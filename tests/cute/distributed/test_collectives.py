@@ -7,7 +7,7 @@ import pytest
 from basedsl import DSLCallError, DSLTypeError
 from basedsl_cute import sim
 from basedsl_cute.distributed import PeerTimeoutError
-from basedsl_cute.ops.distributed import workspaces
+from basedsl_cute.ops.distributed import launches
 from basedsl_cute.ops.distributed.workspaces import ALGORITHMS, simulated_workspaces
 
 pytestmark = pytest.mark.usefixtures("sim")
@@ -132,8 +132,8 @@ def test_all_reduce_with_residual_and_norm(ranks, columns):
 
 def test_calls_of_compiled_code(monkeypatch):
     """On a GPU a call is one of compiled code: the same arguments, without the static ones."""
-    monkeypatch.setattr(workspaces.Flat, "is_on_gpu", True)
-    monkeypatch.setattr(workspaces, "_compiled", {})
+    monkeypatch.setattr(launches.Flat, "is_on_gpu", True)
+    monkeypatch.setattr(launches, "_compiled", {})
     x = arrays(2, (3, 64), np.float32)
     y, residual = ([np.zeros((3, 64), np.float32) for _ in x] for _ in range(2))
     sizes = np.array([1, 2], np.int32)
@@ -150,9 +150,9 @@ def test_calls_of_compiled_code(monkeypatch):
     assert (residual[0] == sum(x)).all()
     assert (y[0][:2] == np.stack([x[0][0], x[1][0]])).all()
     assert [each.tolist() for each in got] == [[1, 1], [2, 2]]
-    assert len(workspaces._compiled) == 5
+    assert len(launches._compiled) == 5
     run(2, 0, lambda rank, space: space.all_reduce(x[rank], y[rank]), blocks=4)
-    assert len(workspaces._compiled) == 6  # a workspace of another size has code of its own
+    assert len(launches._compiled) == 6  # a workspace of another size has code of its own
 
 
 def test_errors():

@@ -10,9 +10,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from basedsl import DSLCallError  # noqa: E402
+from basedsl import DSLCallError, DSLTypeError  # noqa: E402
 from basedsl_cute import distributed  # noqa: E402
 from basedsl_cute.ops import distributed as ops  # noqa: E402
+from basedsl_cute.ops.distributed.launches import Launch, Launches  # noqa: E402
 
 ROOT = Path(__file__).parents[3]
 LAUNCHER = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
@@ -76,3 +77,29 @@ def test_a_tensor_parallel_layer_under_torchrun():
         env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
     )
     assert "a layer on 2 ranks is equal to the layer on one" in done.stdout, done.stderr
+
+
+def test_equal_calls_run_the_launch_that_was_made_first():
+    plans, calls = [], []
+
+    class Made(Launch):
+        def run(self, arrays, stream):
+            self.code = lambda *given: calls.append(given)
+
+    def plan(a, b, factor):
+        plans.append((a.count, a.address % 16, factor))
+        return Made(None, "memory", (a.count, factor), ())
+
+    kept = Launches(lambda: "stream")
+    x = torch.zeros(4, 8)
+    for _ in range(3):
+        kept.call(plan, (x, torch.zeros(32)), 2)
+    assert len(plans) == 1 and len(calls) == 2
+    assert calls[0][0].shape == (32,) and calls[0][2:] == ("memory", 32, 2, "stream")
+    flat = torch.zeros(33)
+    others = [(x, flat[1:], 2), (x, flat[:32], 3), (x.double(), flat[:32], 2), (x[:2], flat, 2)]
+    for a, b, factor in others:
+        kept.call(plan, (a, b), factor)
+    assert len(plans) == 5 and len(calls) == 2
+    with pytest.raises(DSLTypeError, match="not contiguous"):
+        kept.call(plan, (x.T, flat), 2)

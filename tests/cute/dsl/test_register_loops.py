@@ -21,6 +21,9 @@ def loops_kernel(x: cute.Tensor, how: cute.Constexpr):
     elif cute.const_expr(how == "plain"):
         for j in range(cute.size(fragment)):
             fragment[j] = fragment[j] * 2.0 + j
+    elif cute.const_expr(how == "one"):
+        for j in cute.range(cute.size(fragment), unroll=1):
+            fragment[j] = fragment[j] * 2.0 + j
     else:
         for j in range(4):
             for k in cute.range(SIZE // 4, unroll_full=True):
@@ -41,19 +44,43 @@ def x():
     return np.arange(2 * SIZE, dtype=np.float32).reshape(2, SIZE)
 
 
-@pytest.mark.parametrize("how", ["full", "plain", "nested"])
+@pytest.mark.parametrize("how", ["full", "plain", "one", "nested"])
 def test_what_they_compute(target, x, how):
     wanted = x * 2 + np.arange(SIZE, dtype=np.float32)
     loops(cute.runtime.from_dlpack(x), how)
     np.testing.assert_array_equal(x, wanted)
 
 
-@pytest.mark.parametrize("how", ["full", "plain", "nested"])
+@pytest.mark.parametrize("how", ["full", "plain", "one", "nested"])
 def test_no_local_memory(monkeypatch, x, how):
     monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
     ptx = cute.compile(loops, cute.runtime.from_dlpack(x, assumed_align=16), how).__ptx__
     assert ".local" not in ptx
     assert "ld.global.v4" in ptx
+
+
+@cute.kernel
+def guarded_kernel(x: cute.Tensor, n: cute.Constexpr):
+    i = cute.arch.thread_idx()[0]
+    mine = x[i, None]
+    values = cute.make_fragment_like(mine)
+    values.store(mine.load() * 2.0)
+    for j in range(cute.size(values)):
+        if i < n:
+            mine[j] = values[j]
+
+
+@cute.jit
+def guarded(x: cute.Tensor, n: cute.Constexpr):
+    guarded_kernel(x, n).launch(grid=(1, 1, 1), block=(x.shape[0], 1, 1))
+
+
+def test_stores_of_single_elements_behind_one_condition_are_wide(monkeypatch, x):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
+    ptx = cute.compile(guarded, cute.runtime.from_dlpack(x, assumed_align=16), 1).__ptx__
+    assert ptx.count("st.global.v4") == SIZE // 4 and "st.global.b32" not in ptx
+    ptx = cute.compile(guarded, cute.runtime.from_dlpack(x, assumed_align=4), 1).__ptx__
+    assert "st.global.v4" not in ptx
 
 
 @cute.kernel

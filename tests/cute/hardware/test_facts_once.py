@@ -35,7 +35,7 @@ ALLOWED = {
 }
 # Warps counted by a literal, and constants named like a fact.
 WRITTEN = re.compile(
-    r"(\bthread\w*|\blanes) (//|%) 32\b|\b32 \* self\.warps"
+    r"(\bthread\w*|\blanes) (//|%) 32\b|>> 5\b|\b32 \* self\.warps"
     r"|^_?(WARP|WARP_SIZE|LANES|REGISTERS|MAX_(THREADS|BLOCK|GRID|CLUSTER|SHARED)\w*) = \d"
     r"|\b\d+ threads of a block|\b1024 threads\b"
 )

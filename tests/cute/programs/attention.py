@@ -16,14 +16,21 @@ from basedsl_cute.runtime import from_dlpack
 
 
 class Attention:
-    def __init__(self, head_dim, rows=32, columns=32, warps=2, causal=False):
+    """Tiles of `rows` queries and `columns` keys, of which `stages` are in flight or in use.
+
+    A warp has 16 or 32 rows. Each fragment of K and V is then for two products, but Q must be read
+    again for each tile: beside 192 registers of results there is no room for it.
+    """
+
+    def __init__(self, head_dim, rows=32, columns=32, warps=2, causal=False, stages=1):
         self.head_dim, self.rows, self.columns = head_dim, rows, columns
         self.threads = warps * 32
-        self.causal = causal
+        self.causal, self.stages = causal, stages
+        self.keep_q = rows == warps * 16
         self.dtype = cutlass.Float16
 
     def can_implement(self):
-        return self.head_dim % 16 == 0 and self.rows == self.threads // 2
+        return self.head_dim % 16 == 0 and self.rows in (self.threads // 2, self.threads)
 
     @cute.jit
     def __call__(
@@ -39,7 +46,7 @@ class Attention:
             cute.make_swizzle(2, 3, 3), 0, cute.make_layout((8, 32), stride=(32, 1))
         )
         sQ_layout = cute.tile_to_shape(atom, (self.rows, d), (0, 1))
-        sK_layout = cute.tile_to_shape(atom, (self.columns, d), (0, 1))
+        sK_layout = cute.tile_to_shape(atom, (self.columns, d, self.stages), (0, 1, 2))
 
         @cute.struct
         class SharedStorage:
@@ -89,6 +96,8 @@ class Attention:
         tid, _, _ = cute.arch.thread_idx()
         tile, head, _ = cute.arch.block_idx()
         d = self.head_dim
+        if cutlass.const_expr(self.causal):
+            tile = cute.arch.grid_dim()[0] - 1 - tile  # those with most keys begin first
 
         gQ = cute.local_tile(mQ[None, None, head], (self.rows, d), (tile, 0))
         gK = cute.local_tile(mK[None, None, head], (self.columns, d), (None, 0))
@@ -99,21 +108,26 @@ class Attention:
         sQ = storage.q.get_tensor(sQ_layout)
         sK = storage.k.get_tensor(sK_layout)
         sV = storage.v.get_tensor(sK_layout)
-        # V as operand B: (head_dim, columns).
-        sVt = cute.composition(sV, cute.make_layout((d, self.columns), stride=(self.columns, 1)))
+        # V as operand B: (head_dim, columns, stages).
+        turned = cute.make_layout(
+            (d, self.columns, self.stages), stride=(self.columns, 1, self.columns * d)
+        )
+        sVt = cute.composition(sV, turned)
 
         thr_load = load.get_slice(tid)
         tQgQ, tQsQ = thr_load.partition_S(gQ), thr_load.partition_D(sQ)
         tKgK, tKsK = thr_load.partition_S(gK), thr_load.partition_D(sK)
         tVgV, tVsV = thr_load.partition_S(gV), thr_load.partition_D(sV)
         cute.copy(load, tQgQ, tQsQ)
-        cute.copy(load, tKgK[None, None, None, 0], tKsK)
+        cute.copy(load, tKgK[None, None, None, 0], tKsK[None, None, None, 0])
+        if cutlass.const_expr(self.stages > 1):
+            cute.copy(load, tVgV[None, None, None, 0], tVsV[None, None, None, 0])
         cute.arch.cp_async_commit_group()
 
         thr_mma = tiled_mma.get_slice(tid)
         rQ = tiled_mma.make_fragment_A(thr_mma.partition_A(sQ))
-        rK = tiled_mma.make_fragment_B(thr_mma.partition_B(sK))
-        rV = tiled_mma.make_fragment_B(thr_mma.partition_B(sVt))
+        rK = tiled_mma.make_fragment_B(thr_mma.partition_B(sK[None, None, 0]))
+        rV = tiled_mma.make_fragment_B(thr_mma.partition_B(sVt[None, None, 0]))
         rO = cute.make_rmem_tensor(tiled_mma.partition_shape_C((self.rows, d)), cutlass.Float32)
         rO.fill(0.0)
 
@@ -123,6 +137,9 @@ class Attention:
         copy_k = cute.make_tiled_copy_B(ldmatrix, tiled_mma)
         copy_v = cute.make_tiled_copy_B(ldmatrix_t, tiled_mma)
         thr_q, thr_k, thr_v = copy_q.get_slice(tid), copy_k.get_slice(tid), copy_v.get_slice(tid)
+        tSsQ, tSrQ = thr_q.partition_S(sQ), thr_q.retile(rQ)
+        tSsK, tSrK = thr_k.partition_S(sK), thr_k.retile(rK)
+        tOsV, tOrV = thr_v.partition_S(sVt), thr_v.retile(rV)
 
         # Of each of the thread's two rows an atom: the maximum so far and the sum.
         rows = cute.size(rO.shape[0][1]) * cute.size(rO, mode=[1])
@@ -131,59 +148,73 @@ class Attention:
         row_max.fill(-cutlass.Float32.inf)
         row_sum.fill(0.0)
 
-        cute.arch.cp_async_wait_group(0)
-        cute.arch.sync_threads()
-        cute.copy(copy_q, thr_q.partition_S(sQ), thr_q.retile(rQ))
-
         coordinates = thr_mma.partition_C(cute.make_identity_tensor((self.rows, self.columns)))
         tiles = cute.size(gK, mode=[2])
+        whole = tiles
         if cutlass.const_expr(self.causal):
             tiles = cutlass.min(tiles, cute.ceil_div((tile + 1) * self.rows, self.columns))
-        for n in cutlass.range(tiles, unroll=1):
-            cute.copy(load, tVgV[None, None, None, n], tVsV)
-            cute.arch.cp_async_commit_group()
-            cute.copy(copy_k, thr_k.partition_S(sK), thr_k.retile(rK))
-            rS = cute.make_rmem_tensor(
-                tiled_mma.partition_shape_C((self.rows, self.columns)), cutlass.Float32
-            )
-            rS.fill(0.0)
-            for k in cutlass.range_constexpr(cute.size(rQ, mode=[2])):
-                cute.gemm(tiled_mma, rS, rQ[None, None, k], rK[None, None, k], rS)
+            whole = tile * self.rows // self.columns
+
+        if cutlass.const_expr(self.keep_q):
             cute.arch.cp_async_wait_group(0)
             cute.arch.sync_threads()
-            if n + 1 < tiles:
-                cute.copy(load, tKgK[None, None, None, n + 1], tKsK)
+            cute.copy(copy_q, tSsQ, tSrQ)
+        # Tiles of keys that every query sees come first, those that need a mask after them.
+        for masked in cutlass.range_constexpr(2 if self.causal else 1):
+            for n in cutlass.range(whole if masked else 0, tiles if masked else whole, unroll=1):
+                stage = n % self.stages
+                cute.arch.cp_async_wait_group(0)
+                cute.arch.sync_threads()
+                if cutlass.const_expr(self.stages == 1):
+                    cute.copy(load, tVgV[None, None, None, n], tVsV[None, None, None, 0])
+                elif n + 1 < tiles:
+                    fill = (n + 1) % self.stages
+                    cute.copy(load, tKgK[None, None, None, n + 1], tKsK[None, None, None, fill])
+                    cute.copy(load, tVgV[None, None, None, n + 1], tVsV[None, None, None, fill])
                 cute.arch.cp_async_commit_group()
-            if cutlass.const_expr(self.causal):
-                for i in cutlass.range_constexpr(cute.size(rS)):
-                    row = tile * self.rows + coordinates[i][0]
-                    if row < n * self.columns + coordinates[i][1]:
-                        rS[i] = -cutlass.Float32.inf
+                rS = cute.make_rmem_tensor(
+                    tiled_mma.partition_shape_C((self.rows, self.columns)), cutlass.Float32
+                )
+                rS.fill(0.0)
+                for k in cutlass.range_constexpr(cute.size(rQ, mode=[2])):
+                    if cutlass.const_expr(not self.keep_q):
+                        cute.copy(copy_q, tSsQ[None, None, k], tSrQ[None, None, k])
+                    cute.copy(copy_k, tSsK[None, None, k, stage], tSrK[None, None, k])
+                    cute.gemm(tiled_mma, rS, rQ[None, None, k], rK[None, None, k], rS)
+                if cutlass.const_expr(self.stages == 1):
+                    cute.arch.cp_async_wait_group(0)
+                    cute.arch.sync_threads()
+                    if n + 1 < tiles:
+                        cute.copy(load, tKgK[None, None, None, n + 1], tKsK[None, None, None, 0])
+                        cute.arch.cp_async_commit_group()
+                if cutlass.const_expr(masked):
+                    for i in cutlass.range_constexpr(cute.size(rS)):
+                        row = tile * self.rows + coordinates[i][0]
+                        if row < n * self.columns + coordinates[i][1]:
+                            rS[i] = -cutlass.Float32.inf
 
-            self.softmax_rescale(rS, rO, row_max, row_sum, scale_log2)
+                self.softmax_rescale(rS, rO, row_max, row_sum, scale_log2)
 
-            rP = cute.make_fragment_like(rS, self.dtype)
-            rP.store(rS.load().to(self.dtype))
-            # ((2, 2), M, N) -> ((2, 2, 2), M, N / 2): two products' results are one operand A.
-            split = cute.logical_divide(rP.layout, (None, None, 2))
-            as_operand = cute.make_layout(
-                (
-                    (split.shape[0][0], split.shape[0][1], split.shape[2][0]),
-                    split.shape[1],
-                    split.shape[2][1],
-                ),
-                stride=(
-                    (split.stride[0][0], split.stride[0][1], split.stride[2][0]),
-                    split.stride[1],
-                    split.stride[2][1],
-                ),
-            )
-            rP_operand = cute.make_tensor(rP.iterator, as_operand)
-            cute.copy(copy_v, thr_v.partition_S(sVt), thr_v.retile(rV))
-            for k in cutlass.range_constexpr(cute.size(rP_operand, mode=[2])):
-                cute.gemm(tiled_mma, rO, rP_operand[None, None, k], rV[None, None, k], rO)
-            cute.arch.cp_async_wait_group(0)
-            cute.arch.sync_threads()
+                rP = cute.make_fragment_like(rS, self.dtype)
+                rP.store(rS.load().to(self.dtype))
+                # ((2, 2), M, N) -> ((2, 2, 2), M, N / 2): two results are one operand A.
+                split = cute.logical_divide(rP.layout, (None, None, 2))
+                as_operand = cute.make_layout(
+                    (
+                        (split.shape[0][0], split.shape[0][1], split.shape[2][0]),
+                        split.shape[1],
+                        split.shape[2][1],
+                    ),
+                    stride=(
+                        (split.stride[0][0], split.stride[0][1], split.stride[2][0]),
+                        split.stride[1],
+                        split.stride[2][1],
+                    ),
+                )
+                rP_operand = cute.make_tensor(rP.iterator, as_operand)
+                for k in cutlass.range_constexpr(cute.size(rP_operand, mode=[2])):
+                    cute.copy(copy_v, tOsV[None, None, k, stage], tOrV[None, None, k])
+                    cute.gemm(tiled_mma, rO, rP_operand[None, None, k], rV[None, None, k], rO)
 
         # Normalise and write.
         out = self.by_rows(rO)
@@ -232,12 +263,17 @@ class Attention:
             out_mn[r, None] = out_mn[r, None].load() * shrink
 
 
-def run(length=64, head_dim=32, heads=2, causal=True):
+def run():
+    check(64, 32, 2, causal=True)
+    check(128, 32, 1, rows=64, stages=2, causal=False)
+
+
+def check(length, head_dim, heads, **config):
     rng = np.random.default_rng(2)
     q, k, v, o = (
         rng.standard_normal((heads, length, head_dim)).astype(np.float16) for _ in range(4)
     )
-    attention = Attention(head_dim, causal=causal)
+    attention = Attention(head_dim, **config)
     assert attention.can_implement()
     views = [
         from_dlpack(x.transpose(1, 2, 0), assumed_align=16)
@@ -251,7 +287,7 @@ def run(length=64, head_dim=32, heads=2, causal=True):
 
     wide = [x.astype(np.float64) for x in (q, k, v)]
     scores = wide[0] @ wide[1].transpose(0, 2, 1) * scale
-    if causal:
+    if config["causal"]:
         scores[:, np.arange(length)[:, None] < np.arange(length)] = -np.inf
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     wanted = weights / weights.sum(axis=-1, keepdims=True) @ wide[2]

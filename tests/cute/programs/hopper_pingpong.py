@@ -1,9 +1,13 @@
 """C = A B^T on Hopper: resident blocks whose two multiplying warp groups share a tile, or take
 turns (ping-pong): one multiplies while the other writes its results.
+
+With scales, of 1 x 128 elements of A and of 128 x 128 of B, the products of 128 elements of K are
+added to the sum after they are scaled: a second accumulator.
 """
 
 import enum
 
+import ml_dtypes
 import numpy as np
 
 import basedsl_cute as cutlass
@@ -49,6 +53,7 @@ class HopperGemm:
         mD: cute.Tensor,
         max_active_clusters: cutlass.Int32,
         stream,
+        scales=None,
     ):
         self.a_dtype, self.b_dtype, self.d_dtype = mA.element_type, mB.element_type, mD.element_type
         self.a_layout, self.b_layout, self.d_layout = (
@@ -73,7 +78,7 @@ class HopperGemm:
         self.epi_tile = sm90_utils.compute_tile_shape_or_override(
             self.tile_shape_mnk, self.d_dtype, is_cooperative=not self.pingpong
         )
-        self.ab_stage = 3
+        self.ab_stage = self._stages()
         self.a_smem = sm90_utils.make_smem_layout_a(
             self.a_layout, self.tile_shape_mnk, self.a_dtype, self.ab_stage
         )
@@ -144,12 +149,22 @@ class HopperGemm:
             self.b_smem,
             self.epi_smem,
             self.tile_sched_params,
+            scales,
         ).launch(
             grid=grid,
             block=[self.threads_per_cta, 1, 1],
             cluster=(*self.cluster_shape_mn, 1),
             min_blocks_per_mp=1,
             stream=stream,
+        )
+
+    def _stages(self):
+        """The number of stages that fit beside the results and the barriers."""
+        m, n, k = self.tile_shape_mnk
+        groups = 2 if self.pingpong else 1
+        result = cute.size(self.epi_tile) * self.d_dtype.width // 8 * self.num_epi_stages * groups
+        return (self.smem_capacity - 1024 - result) // (
+            (m * self.a_dtype.width + n * self.b_dtype.width) * k // 8
         )
 
     @staticmethod
@@ -178,6 +193,7 @@ class HopperGemm:
         b_smem: cute.ComposedLayout,
         epi_smem: cute.ComposedLayout,
         params: utils.PersistentTileSchedulerParams,
+        scales,
     ):
         tidx, _, _ = cute.arch.thread_idx()
         warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
@@ -288,6 +304,9 @@ class HopperGemm:
             acc = cute.make_rmem_tensor(
                 tiled_mma.partition_shape_C(self.tile_shape_mnk[:2]), self.acc_dtype
             )
+            part = cute.make_rmem_tensor_like(acc)
+            coords = cute.make_identity_tensor(self.tile_shape_mnk[:2])
+            thread_rows = tiled_mma.get_slice(tidx).partition_C(coords)[0][0]
             read = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, self.ab_stage)
             release = pipeline.make_pipeline_state(
                 pipeline.PipelineUserType.Consumer, self.ab_stage
@@ -322,27 +341,60 @@ class HopperGemm:
                 t = work.tile_idx
                 if cutlass.const_expr(self.pingpong):
                     math_order.wait()
-                tiled_mma.set(warpgroup.Field.ACCUMULATE, False)
-                warpgroup.fence()
-                peek = cutlass.Boolean(1)
-                if 0 < k_tile_cnt:
-                    peek = mainloop.consumer_try_wait(read)
-                for k_tile in cutlass.range(k_tile_cnt, unroll=1):
-                    mainloop.consumer_wait(read, peek)
+                if cutlass.const_expr(scales is not None):
+                    acc.fill(0.0)
+                    row = thread_rows + t[0] * self.tile_shape_mnk[0]
+                    last = mD.shape[0] - 1
+                    scales_upper = scales[0][cutlass.min(row, last), None]
+                    scales_lower = scales[0][cutlass.min(row + 8, last), None]
+                    scales_b = scales[1][t[1] * self.tile_shape_mnk[1] // 128, None]
+                    ahead = scales_upper[0], scales_lower[0], scales_b[0]
+                    for k_tile in cutlass.range(k_tile_cnt, unroll=1):
+                        # Scales are loaded a step before they are needed.
+                        upper, lower = ahead[0] * ahead[2], ahead[1] * ahead[2]
+                        step = cutlass.min(k_tile + 1, k_tile_cnt - 1)
+                        ahead = scales_upper[step], scales_lower[step], scales_b[step]
+                        mainloop.consumer_wait(read)
+                        tiled_mma.set(warpgroup.Field.ACCUMULATE, False)
+                        warpgroup.fence()
+                        for kb in cutlass.range(num_k_blocks, unroll_full=True):
+                            c = (None, None, kb, read.index)
+                            cute.gemm(tiled_mma, part, tCrA[c], tCrB[c], part)
+                            tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
+                        warpgroup.commit_group()
+                        warpgroup.wait_group(0)
+                        mainloop.consumer_release(release)
+                        read.advance()
+                        release.advance()
+                        # Of four results of a thread the first two are in its upper row.
+                        for i in cutlass.range_constexpr(cute.size(acc)):
+                            acc[i] += part[i] * (upper if i % 4 < 2 else lower)
+                else:
+                    tiled_mma.set(warpgroup.Field.ACCUMULATE, False)
                     warpgroup.fence()
-                    for kb in cutlass.range(num_k_blocks, unroll_full=True):
-                        c = (None, None, kb, read.index)
-                        cute.gemm(tiled_mma, acc, tCrA[c], tCrB[c], acc)
-                        tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
-                    warpgroup.commit_group()
+                    peek = cutlass.Boolean(1)
+                    if 0 < k_tile_cnt:
+                        peek = mainloop.consumer_try_wait(read)
+                    for k_tile in cutlass.range(k_tile_cnt, unroll=1):
+                        mainloop.consumer_wait(read, peek)
+                        warpgroup.fence()
+                        for kb in cutlass.range(num_k_blocks, unroll_full=True):
+                            c = (None, None, kb, read.index)
+                            cute.gemm(tiled_mma, acc, tCrA[c], tCrB[c], acc)
+                            tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
+                        warpgroup.commit_group()
+                        # This tile's products run while the next is waited for.
+                        warpgroup.wait_group(1)
+                        if k_tile > 0:
+                            mainloop.consumer_release(release)
+                            release.advance()
+                        read.advance()
+                        peek = cutlass.Boolean(1)
+                        if k_tile + 1 < k_tile_cnt:
+                            peek = mainloop.consumer_try_wait(read)
                     warpgroup.wait_group(0)
                     mainloop.consumer_release(release)
-                    read.advance()
                     release.advance()
-                    peek = cutlass.Boolean(1)
-                    if k_tile + 1 < k_tile_cnt:
-                        peek = mainloop.consumer_try_wait(read)
-                warpgroup.wait_group(0)
                 if cutlass.const_expr(self.pingpong):
                     math_order.arrive()
                     math_order.wait()
@@ -444,6 +496,30 @@ def check(m=200, n=136, k=136, l=2, tile=(64, 64), pingpong=True, cluster=(1, 1)
     )
 
 
+def check_scaled(m=200, n=256, k=384, cluster=(2, 1)):
+    rng = np.random.default_rng(2)
+    A, B = (rng.integers(-4, 5, (x, k)).astype(ml_dtypes.float8_e4m3fn) for x in (m, n))
+    D = np.zeros((m, n), ml_dtypes.bfloat16)
+    sa = (2.0 ** rng.integers(-2, 3, (m, k // 128))).astype(np.float32)
+    sb = (2.0 ** rng.integers(-2, 3, (n // 128, k // 128))).astype(np.float32)
+    va, vb = (from_dlpack(x.view(np.uint8)[..., None], assumed_align=16) for x in (A, B))
+    for v in (va, vb):
+        v.element_type = cutlass.Float8E4M3FN
+    va, vb, vd = (
+        v.mark_layout_dynamic(leading_dim=1)
+        for v in (va, vb, from_dlpack(D[..., None], assumed_align=16))
+    )
+    scales = tuple(from_dlpack(x).mark_layout_dynamic(leading_dim=1) for x in (sa, sb))
+    st = cutlass.cuda.default_stream()
+    gemm = HopperGemm(cutlass.Float32, (128, 128), cluster, pingpong=False)
+    f = cute.compile(gemm, va, vb, vd, 1, st, scales)
+    f(va, vb, vd, 1, st, scales)
+    wide = A.astype(np.float32) * np.repeat(sa, 128, 1)
+    other = B.astype(np.float32) * np.repeat(np.repeat(sb, 128, 1), 128, 0)
+    np.testing.assert_array_equal(D, (wide @ other.T).astype(ml_dtypes.bfloat16))
+
+
 def run():
     check(c="m", k=72)
     check(pingpong=False, tile=(128, 64), cluster=(1, 2), l=1)
+    check_scaled()

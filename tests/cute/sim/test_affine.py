@@ -5,6 +5,7 @@ import operator
 import numpy as np
 import pytest
 
+from basedsl_cute.sim import numerics as num
 from basedsl_cute.sim.affine import Affine, LaneGrid, dense
 
 GRID = LaneGrid((3, 1, 4, 8))
@@ -51,3 +52,13 @@ def test_runs_and_lanes_that_meet():
     assert value(0, 0, 0, 32, 4).strides(0) is None  # blocks meet, unless each has its own memory
     assert value(0, 0, 0, 32, 4).strides(1024) == (1024, 0, 32, 4)
     assert value(0, -128, 0, 32, 4).strides(0) == (-128, 0, 32, 4)
+
+
+@pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge])
+@pytest.mark.parametrize("number", [-100, -1, 0, 5, 40, 100, 101, (1 << 31) - 1])
+def test_unsigned_comparisons_are_those_of_arrays(compare, number):
+    number = np.int32(number)
+    for one in VALUES:
+        for a, b in ((one, number), (number, one), (one, VALUES[1])):
+            expected = compare(num.unsigned(dense(a)), num.unsigned(dense(b)))
+            assert np.array_equal(compare(*num.as_unsigned(a, b)), expected)

@@ -33,9 +33,10 @@ class CuteEmitter(ScfEmitter):
         return self.trace.function_kind == "kernel" and self.trace.options.contract
 
     def loop_traced(self, op: Any, hints: LoopHints) -> None:
-        """Unroll a loop that indexes registers, unless the loop has a hint: an index known at run
-        time would put the registers into memory.
+        """Unroll a loop that indexes registers, unless the loop asks for some copies of its body:
+        an index known at run time would put the registers into memory. `unroll=1`, which programs
+        write on every loop, does not forbid that.
         """
-        hinted = hints != LoopHints()
+        hinted = hints not in (LoopHints(), LoopHints(unroll=1))
         if self.trace.function_kind == "kernel" and not hinted and indexes_registers(op):
             op.attributes["loop_annotation"] = self.trace.ir.Attribute.parse(_FULL)

@@ -24,10 +24,13 @@ from basedsl_cute.sim.explore import Failure, explore
 from basedsl_cute.sim.kernel import SimKernel, translate
 from basedsl_cute.sim.machine.memory import Memory, Segment, reachable
 from basedsl_cute.sim.machine.ranks import World, ranks
+from basedsl_cute.sim.machine_model import Machine
+from basedsl_cute.sim.nvidia import NVIDIA, NvidiaGPU
 from basedsl_cute.sim.options import SimOptions
 from basedsl_cute.sim.profiling import predict, profile
 
 __all__ = [
+    "NVIDIA",
     "ArithmeticTrapError",
     "AssertionFailedError",
     "BarrierError",
@@ -35,9 +38,11 @@ __all__ = [
     "DeadlockError",
     "Failure",
     "LaunchError",
+    "Machine",
     "Memory",
     "MemoryAccessError",
     "MissingRuleError",
+    "NvidiaGPU",
     "RaceError",
     "Segment",
     "SimKernel",

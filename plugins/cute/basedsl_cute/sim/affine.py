@@ -18,6 +18,19 @@ Extents = tuple[int, ...]
 _KEPT = 16  # arrays of a grid
 
 
+class Recent(dict[Any, Any]):
+    """A dict that forgets all when it is full, for what is cheap to make again."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if len(self) >= self._most:
+            self.clear()
+        super().__setitem__(key, value)
+
+
 class LaneGrid:
     """The coordinates of lanes: blocks, and z, y, x of a thread; `extents` of each, x fastest."""
 
@@ -100,7 +113,7 @@ class Affine:
                 a + sign * b for a, b in zip(self.coefficients, other.coefficients, strict=True)
             )
             return _fitting(self.grid, self.base + sign * other.base, parts, self.dtype)
-        if _is_number(other):
+        if is_number(other):
             base = self.base + sign * int(other)
             return _fitting(self.grid, base, self.coefficients, _result(self.dtype, other))
         return None
@@ -116,10 +129,10 @@ class Affine:
         return found if found is not None else self.dense - dense(other)
 
     def __rsub__(self, other: Any) -> Any:
-        return self * -1 + other if _is_number(other) else dense(other) - self.dense
+        return self * -1 + other if is_number(other) else dense(other) - self.dense
 
     def __mul__(self, other: Any) -> Any:
-        if _is_number(other):
+        if is_number(other):
             factor = int(other)
             parts = tuple(part * factor for part in self.coefficients)
             dtype = _result(self.dtype, other)
@@ -131,7 +144,7 @@ class Affine:
     __rmul__ = __mul__
 
     def _compared(self, other: Any, compare: Any) -> Any:
-        if _is_number(other):
+        if is_number(other):
             number = int(other)
             first, last = compare(self.low, number), compare(self.high, number)
             if first == last:
@@ -174,7 +187,7 @@ class Affine:
         return True
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     return isinstance(value, int | np.integer)
 
 

@@ -18,6 +18,8 @@ from basedsl_cute.sim.machine.race_checker import RaceChecker
 from basedsl_cute.sim.machine.ranks import current_rank
 from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.state import SimLaunch
+from basedsl_cute.sim.machine_model import Machine
+from basedsl_cute.sim.nvidia import NVIDIA
 from basedsl_cute.sim.observe import Observer, watching
 from basedsl_cute.sim.options import LockstepWidth, SimOptions
 from basedsl_cute.sim.translate.parameter import KernelParameter
@@ -34,19 +36,22 @@ class SimKernel:
     """A translated kernel: plain Python, nothing of MLIR. Made by `translate`.
 
     `width` is the most lanes that can run in lock step. Raises MissingRuleError for an operation
-    that the simulator has no rule for.
+    that `machine` has no rule for.
     """
 
-    def __init__(self, record: KernelRecord) -> None:
-        from basedsl_cute.sim.rules import rules_of
+    def __init__(self, record: KernelRecord, machine: Machine = NVIDIA) -> None:
         from basedsl_cute.sim.translate.placement import assign_addresses
         from basedsl_cute.sim.translate.translation import kernel_parameters, widest_lockstep
 
-        self.name = record.name
+        if machine.lanes & (machine.lanes - 1) or machine.lanes < 1:
+            raise ValueError(
+                f"{machine.name!r} has {machine.lanes} lanes: it must be a power of two"
+            )
+        self.name, self.machine = record.name, machine
         self._memory_map = assign_addresses(record, 1)
         self._record: Callable[[], KernelRecord] = lambda: record
         self._specializations: dict[str, Specialization] = {}
-        self.width: LockstepWidth = widest_lockstep(record, rules_of(record))
+        self.width: LockstepWidth = widest_lockstep(record, machine.rules(record))
         self._specialization(self.width)
         self._parameters: tuple[KernelParameter, ...] = kernel_parameters(record)
 
@@ -60,11 +65,14 @@ class SimKernel:
         return pickle.dumps((self.name, self._parameters, self.width, self._specializations))
 
     @classmethod
-    def unpack(cls, data: bytes, record: Callable[[], KernelRecord]) -> SimKernel:
-        """The kernel that `pack` was called on. `record` is called for a width that it was not
-        translated for.
+    def unpack(
+        cls, data: bytes, record: Callable[[], KernelRecord], machine: Machine = NVIDIA
+    ) -> SimKernel:
+        """The kernel of `machine` that `pack` was called on. `record` is called for a width that it
+        was not translated for.
         """
         self = cls.__new__(cls)
+        self.machine = machine
         self.name, self._parameters, self.width, self._specializations = pickle.loads(data)
         self._memory_map = self._specializations[self.width].memory_map
         self._record = record
@@ -123,7 +131,8 @@ class SimKernel:
                 f"dynamic shared memory of {dynamic_smem} bytes: it cannot be negative"
             )
         cluster = triple(cluster, "cluster")
-        check_configuration(grid, block, cluster, self._memory_map.shared_size(dynamic_smem))
+        smem = self._memory_map.shared_size(dynamic_smem)
+        check_configuration(self.machine.limits, grid, block, cluster, smem)
         values = self._values(args)
         if preferred is not None:
             preferred = triple(preferred, "preferred cluster")
@@ -148,6 +157,7 @@ class SimKernel:
             cluster,
             cooperative,
             preferred,
+            self.machine,
         )
         launch.member = member
         facts = specialization.race_facts
@@ -160,7 +170,9 @@ class SimKernel:
             if member is not None:
                 shared = member.world.order
                 number = shared.begin(member.rank, grid, block)
-            launch.races = RaceChecker(launch.threads, written, facts.syncs, shared, number)
+            launch.races = RaceChecker(
+                launch.threads, self.machine.lanes, written, facts.syncs, shared, number
+            )
             launch.races.join_ranges(launch.memory)
             launch.asynchronous = facts.asynchronous or clustered
         if dependent and launch.races is not None and memory.launches:
@@ -216,24 +228,22 @@ class SimKernel:
         how shared memory is laid out.
         """
         if observer is not None:
-            from basedsl_cute.sim.rules import rules_of
             from basedsl_cute.sim.translate.placement import assign_addresses
             from basedsl_cute.sim.translate.translation import specialize
 
             record = self._record()
-            return specialize(record, width, assign_addresses(record), rules_of(record), observer)
+            return specialize(record, width, assign_addresses(record), self.machine, observer)
         placement = seed % _PLACEMENTS
         key = f"{width} {placement}" if placement else width
         found = self._specializations.get(key)
         if found is None:
-            from basedsl_cute.sim.rules import rules_of
             from basedsl_cute.sim.translate.placement import assign_addresses
             from basedsl_cute.sim.translate.translation import specialize
 
             memory_map, record = self._memory_map, self._record()
             if placement:
                 memory_map = assign_addresses(record, 1 + placement)
-            found = specialize(record, width, memory_map, rules_of(record))
+            found = specialize(record, width, memory_map, self.machine)
             self._specializations[key] = found
         return found
 
@@ -253,13 +263,13 @@ def _argument(value: Any, parameter: KernelParameter, number: int) -> Any:
         ) from error
 
 
-def translate(module: Any, name: str, bindings: Any = None) -> SimKernel:
-    """Translate the kernel `name` of a lowered module (or gpu.module, or gpu.func).
+def translate(module: Any, name: str, bindings: Any = None, machine: Machine = NVIDIA) -> SimKernel:
+    """Translate the kernel `name` of a lowered module (or gpu.module, or gpu.func) for `machine`.
 
     `module` is an MLIR operation of any bindings; nothing of it is kept. `bindings` is not needed
     to read it and is accepted for symmetry with the other targets. Raises MissingRuleError for an
-    operation that the simulator has no rule for, and DSLError if there is no such kernel.
+    operation that `machine` has no rule for, and DSLError if there is no such kernel.
     """
     from basedsl_cute.sim.translate.records import read_kernel
 
-    return SimKernel(read_kernel(module, name))
+    return SimKernel(read_kernel(module, name), machine)

@@ -17,7 +17,6 @@ from basedsl_cute.hardware.launch_limits import (
     launch_problem,
     three_extents,
 )
-from basedsl_cute.hardware.targets import SIM, TARGETS, WARP_SIZE
 from basedsl_cute.sim.errors import LaunchError
 from basedsl_cute.sim.machine.bulk_groups import finish_bulk_stores
 from basedsl_cute.sim.machine.memory import SHARED_BASE, Segment, private_segment
@@ -39,10 +38,6 @@ from basedsl_cute.sim.machine.vector_clock import VectorClocks
 from basedsl_cute.sim.machine.wgmma_queue import check_warpgroups_agree
 from basedsl_cute.sim.options import LockstepWidth
 
-# The device that cooperative launches and waiting blocks are counted for: an H100 SXM.
-MULTIPROCESSORS = 132
-
-
 _AT_ONCE = 16  # clusters that run together in a shuffled schedule, at least
 
 
@@ -63,21 +58,16 @@ def _is_integer(value: Any) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def check_configuration(
+    limits: LaunchLimits,
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
     cluster: tuple[int, int, int],
     shared: int,
 ) -> None:
-    """Raise LaunchError for a configuration that no GPU takes; `shared` is bytes for each block."""
-    limits = LaunchLimits(smem=TARGETS[SIM].smem_per_block)
+    """Raise LaunchError for a configuration beyond `limits`; `shared` is bytes for each block."""
     problem = launch_problem(limits, grid, block, cluster, shared)
     if problem is not None:
         raise LaunchError(problem.message, hint=problem.hint)
-
-
-def resident_blocks(threads: int, shared: int) -> int:
-    """Return how many blocks of `threads` threads and `shared` bytes run on a GPU at a time."""
-    return MULTIPROCESSORS * TARGETS[SIM].resident_blocks(threads, shared)
 
 
 def run_launch(
@@ -126,9 +116,10 @@ def _shared_segment(launch: SimLaunch, blocks: int) -> Segment:
 
 
 def _run_by_warp(launch: SimLaunch, call: Any, args: tuple[Any, ...], waits: bool) -> None:
+    warp = launch.machine.lanes
     shapes = [
-        lanes_of(launch.block, first, min(WARP_SIZE, launch.threads - first), 1)
-        for first in range(0, launch.threads, WARP_SIZE)
+        lanes_of(launch.block, first, min(warp, launch.threads - first), 1, warp)
+        for first in range(0, launch.threads, warp)
     ]
     count = launch.blocks // math.prod(launch.cluster)
     members_of: Iterator[Any] = itertools.islice(_clusters(launch), count)
@@ -161,7 +152,7 @@ def _started(launch: SimLaunch, shapes: list[Lanes]) -> Iterator[list[Group]]:
 def _check_resident(launch: SimLaunch) -> None:
     """Raise unless all blocks of a cooperative launch fit on a GPU at the same time."""
     blocks = math.prod(launch.grid)
-    room = resident_blocks(launch.threads, launch.shared_size)
+    room = launch.machine.resident_blocks(launch.threads, launch.shared_size)
     if blocks > room:
         raise LaunchError(
             f"a cooperative launch of {blocks} blocks: a GPU runs {room} such blocks at a time"
@@ -257,7 +248,7 @@ def _block(
         shadow = ShadowMemory(order, rank, warps, launch.shared_span)
     x, y, z = index
     linear = x + launch.grid[0] * (y + launch.grid[1] * z)
-    return Block(index, linear, launch.threads, _shared_segment(launch, 1), shadow, rank)
+    return Block(index, linear, launch.threads, warps, _shared_segment(launch, 1), shadow, rank)
 
 
 def _run_groups(
@@ -275,8 +266,8 @@ def _run_groups(
         for group in groups:
             call(group, *args)
     else:
-        warps = -(-launch.threads // WARP_SIZE)
-        room = warps * resident_blocks(launch.threads, launch.shared_size)
+        warps = -(-launch.threads // launch.machine.lanes)
+        room = warps * launch.machine.resident_blocks(launch.threads, launch.shared_size)
         more_warps = warps * math.prod(launch.preferred or launch.cluster)
 
         def more() -> list[tuple[Group, Any]]:
@@ -312,7 +303,7 @@ def _run_in_step(launch: SimLaunch, call: Any, args: tuple[Any, ...], many: bool
     total = launch.blocks
     batch = 1
     if many:
-        lanes = launch.options.batch_lanes << (0 if launch.shared_size else 1)
+        lanes = launch.options.batch_lanes
         batch = max(1, min(total, lanes // launch.threads))
         batch = min(batch, max(1, (8 << 20) // max(launch.shared_size, 1)))
     gx, gy, _ = launch.grid
@@ -320,12 +311,13 @@ def _run_in_step(launch: SimLaunch, call: Any, args: tuple[Any, ...], many: bool
     for first in range(0, total, batch):
         blocks = min(batch, total - first)
         if shape is None or shape.blocks != blocks:
-            shape = lanes_of(launch.block, 0, launch.threads, blocks)
+            shape = lanes_of(launch.block, 0, launch.threads, blocks, launch.machine.lanes)
         numbers = np.arange(first, first + blocks, dtype=np.int64)
         axes = (numbers % gx, numbers // gx % gy, numbers // (gx * gy))
         index = tuple(a.astype(np.int32) if many else int(a[0]) for a in axes)
         shared = _shared_segment(launch, blocks)
-        block = Block(index, first, launch.threads, shared)  # type: ignore[arg-type]
+        warps = -(-launch.threads // launch.machine.lanes)
+        block = Block(index, first, launch.threads, warps, shared)  # type: ignore[arg-type]
         group = Group(launch, shape, block, 0)
         if launch.races is not None:
             _follow_order(launch, group, numbers)

@@ -13,6 +13,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from basedsl_cute.sim.affine import Affine, dense, is_number
+
 Array = Any  # a NumPy array, or a NumPy scalar for a uniform value
 Mask = Any  # None: every lane; an array of booleans; False: no lane
 
@@ -98,6 +100,21 @@ def trips(lower: Array, upper: Array, step: Array) -> Array:
 def unsigned(x: Array) -> Array:
     """The same bits as unsigned integers."""
     return x.view(_UNSIGNED[x.dtype])
+
+
+def as_unsigned(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two values to be compared as unsigned integers: of coefficients that are nowhere negative and
+    a number, the coefficients stay.
+    """
+    if type(a) is Affine and a.low >= 0 and is_number(b):
+        return a, _without_sign(b)
+    if type(b) is Affine and b.low >= 0 and is_number(a):
+        return _without_sign(a), b
+    return unsigned(dense(a)), unsigned(dense(b))
+
+
+def _without_sign(number: Any) -> Any:
+    return int(number) % (1 << 8 * number.dtype.itemsize)
 
 
 def signed(x: Array) -> Array:
@@ -217,10 +234,9 @@ def _bits(x: Array) -> Array:
 
 
 def _ties(a: Array, b: Array, picked: Array, both_bits: Any) -> Array:
-    equal = a == b
-    if not equal.any():
+    if not (picked == 0).any():  # only zeros are equal with different bits
         return picked
-    out = np.where(equal, both_bits(_bits(a), _bits(b)).view(a.dtype), picked)
+    out = np.where(a == b, both_bits(_bits(a), _bits(b)).view(a.dtype), picked)
     return out if out.ndim else out[()]
 
 

@@ -34,7 +34,7 @@ class SimOptions:
     check_coordinates: Level | bool = "error"
     max_spins: int = 10_000
     max_steps: int = 1_000_000
-    batch_lanes: int = 1 << 14
+    batch_lanes: int = 1 << 16
     schedule_seed: int = 0
 
     def level(self, check: str) -> Level:

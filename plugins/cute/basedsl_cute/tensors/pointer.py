@@ -83,6 +83,11 @@ class Address:
         assert record is not None
         return record
 
+    @property
+    def parameter_marks(self) -> dict[str, str]:
+        """The attributes of a kernel's parameter: LLVM joins accesses as far as these allow."""
+        return {"llvm.align": f"{self.align} : i64"}
+
     def ir_value(self) -> Any:
         if self.region.closed:
             raise escaped("a pointer or tensor", self.region)

@@ -29,13 +29,13 @@ def make_groups(warps: int, blocks: int = 1, size: int = 64) -> list[Group]:
     for rank in range(blocks):
         shared = private_segment(SHARED_BASE, size, 1, "shared memory", "shared", False)
         shadow = ShadowMemory(order, rank, warps, size)
-        made.append(Block((rank, 0, 0), rank, extent[0], shared, shadow, rank))
+        made.append(Block((rank, 0, 0), rank, extent[0], warps, shared, shadow, rank))
     cluster = Cluster(made, warps * blocks)
     groups = []
     for block in made:
         block.cluster = cluster
         for warp in range(warps):
-            lanes = Lanes(extent, warp * WARP_SIZE, WARP_SIZE, 1)
+            lanes = Lanes(extent, warp * WARP_SIZE, WARP_SIZE, 1, WARP_SIZE)
             groups.append(Group(launch, lanes, block, warp))
     return groups
 

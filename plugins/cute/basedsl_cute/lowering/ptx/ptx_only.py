@@ -437,20 +437,18 @@ class _Words:
 
 @RULES.register("gpu.func")
 def function(b: PtxRewriter, op: Any) -> RuleResult:
-    """Keep the function, and save the attributes of parameters that are passed by value, which
-    `convert-gpu-to-nvvm` drops, for `restore_parameters`.
+    """Keep the function, and save the attributes of its parameters, which `convert-gpu-to-nvvm`
+    drops, for `restore_parameters`.
     """
     ir = b.ir
     if "arg_attrs" in op.attributes:
-        marks = [ir.DictAttr(mark) for mark in ir.ArrayAttr(op.attributes["arg_attrs"])]
-        if any("llvm.byval" in mark for mark in marks):
-            kept = []
-            for mark in marks:
-                named = {one.name: one.attr for one in mark}
-                if named.pop(GRID_CONSTANT, None) is not None:
-                    named["nvvm.grid_constant"] = ir.UnitAttr.get()
-                kept.append(ir.DictAttr.get(named))
-            op.attributes[PARAMETERS] = ir.ArrayAttr.get(kept)
+        kept = []
+        for mark in ir.ArrayAttr(op.attributes["arg_attrs"]):
+            named = {one.name: one.attr for one in ir.DictAttr(mark)}
+            if named.pop(GRID_CONSTANT, None) is not None:
+                named["nvvm.grid_constant"] = ir.UnitAttr.get()
+            kept.append(ir.DictAttr.get(named))
+        op.attributes[PARAMETERS] = ir.ArrayAttr.get(kept)
     return Keep()
 
 

@@ -9,6 +9,7 @@ from basedsl_cute import arch
 from basedsl_cute.ops.distributed.exchange import (
     address_of,
     chunk_of,
+    end_turns,
     fragment_of,
     load_chunk,
     notify_peers,
@@ -71,9 +72,7 @@ def exchange_kernel(
                 load_chunk(chunk_of(source, own, w, turn, plan), left, fragment, plan)
                 store_chunk(fragment, address_of(y, first + source * count, plan), left, plan)
         turn += 1
-    arch.sync_threads()
-    if arch.thread_idx()[0] == 0:
-        w.signals.set_counter(block, turn)
+    end_turns(w, turn)
 
 
 @cute.kernel
@@ -120,9 +119,7 @@ def two_shot_kernel(
             load_chunk(at, count - begin, fragment, plan)
             store_chunk(fragment, address_of(y, begin, plan), count - begin, plan)
         turn += 1
-    arch.sync_threads()
-    if arch.thread_idx()[0] == 0:
-        w.signals.set_counter(block, turn)
+    end_turns(w, turn)
 
 
 @cute.jit

@@ -17,7 +17,14 @@ from typing import Any
 import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.distributed.signals import now
-from basedsl_cute.ops.distributed.exchange import Plan, address_of, fragment_of, rounded, vectors_at
+from basedsl_cute.ops.distributed.exchange import (
+    Plan,
+    address_of,
+    end_turns,
+    fragment_of,
+    rounded,
+    vectors_at,
+)
 
 BUFFERS = 4
 EMPTY = 0x80000000
@@ -97,9 +104,7 @@ def lamport_kernel(x: cute.Tensor, y: cute.Tensor, w: Any, count: cute.Int32, pl
                 _store(_place(w, w.rank, turn + 2, source, plan), empty)
         result = rounded(total, plan)
         cute.autovec_copy(result[None, 0], vectors_at(address_of(y, 0, plan), plan)[None, i])
-    arch.sync_threads()
-    if thread == 0:
-        w.signals.set_counter(block, turn + 1)
+    end_turns(w, turn + 1)
 
 
 @cute.jit

@@ -8,6 +8,7 @@ import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.ops.distributed.exchange import (
     address_of,
+    end_turns,
     fragment_of,
     load_chunk,
     push_to_all,
@@ -82,9 +83,7 @@ def norm_kernel(
         result.store(value * factor * scale.load().to(cute.Float32))
         store_chunk(rounded(result, plan), address_of(y, row * count, plan), count, plan)
         turn += 1
-    arch.sync_threads()
-    if arch.thread_idx()[0] == 0:
-        w.signals.set_counter(block, turn)
+    end_turns(w, turn)
 
 
 @cute.jit

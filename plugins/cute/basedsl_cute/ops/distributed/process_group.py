@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import socket
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from basedsl import DSLRuntimeError
 from basedsl_cute.distributed import empty
-from basedsl_cute.interop.cuda import as_custream
+from basedsl_cute.interop.cuda import StreamHandle
 from basedsl_cute.ops.distributed.lamport import EMPTY
 from basedsl_cute.ops.distributed.workspaces import Workspace, sizes
 
@@ -37,10 +38,19 @@ def workspace(
     torch.cuda.synchronize()
     dist.barrier(group)  # nobody pushes before all buffers are empty
 
-    def stream() -> Any:
-        return as_custream(torch.cuda.current_stream().cuda_stream)
+    return Workspace(first, second, blocks, threads, _current_stream(torch))
 
-    return Workspace(first, second, blocks, threads, stream)
+
+def _current_stream(torch: Any) -> Callable[[], StreamHandle]:
+    """Return the function that finds the current stream of this device, as compiled code takes it.
+
+    PyTorch's object of a stream takes longer to make than a small collective.
+    """
+    device = torch.cuda.current_device()
+    handle_of = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    if handle_of is None:
+        handle_of = lambda device: torch.cuda.current_stream(device).cuda_stream  # noqa: E731
+    return lambda: StreamHandle(handle_of(device))
 
 
 def workspace_of(group: Any, tensor: Any) -> Workspace | None:

@@ -9,6 +9,7 @@ from basedsl_cute import arch
 from basedsl_cute.ops.distributed.exchange import (
     Plan,
     address_of,
+    end_turns,
     fragment_of,
     load_chunk,
     notify_peers,
@@ -109,9 +110,7 @@ def to_all_kernel(
                 load_chunk(ring_address(w, w.rank, turn, source, plan), left, fragment, plan)
                 store_chunk(fragment, address_of(y, begin, plan), left, plan)
         turn += 1
-    arch.sync_threads()
-    if arch.thread_idx()[0] == 0:
-        w.signals.set_counter(block, turn)
+    end_turns(w, turn)
 
 
 @cute.jit

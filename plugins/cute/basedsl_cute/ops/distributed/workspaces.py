@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 import basedsl_cute as cute
-from basedsl import ArrayRecord, DSLCallError, DSLTypeError, from_dlpack
+from basedsl import DSLCallError, DSLTypeError
 from basedsl_cute.distributed import SymmetricTensor, simulated
-from basedsl_cute.interop.cuda import as_custream
+from basedsl_cute.interop.cuda import StreamHandle
 from basedsl_cute.ops.distributed import collectives, lamport, norm, to_all
 from basedsl_cute.ops.distributed.exchange import Plan, ring_bytes
+from basedsl_cute.ops.distributed.launches import Flat, Launch, Launches
 
 _FLOATS = (cute.Float32, cute.Float16, cute.BFloat16)
 _UNROLL = 4
@@ -35,12 +36,12 @@ class Workspace:
         buffers: SymmetricTensor,
         blocks: int,
         threads: int,
-        stream: Callable[[], Any] | None = None,
+        stream: Callable[[], Any] = lambda: StreamHandle(0),
     ) -> None:
         self.rings, self.buffers = rings, buffers
         self.blocks, self.threads = blocks, threads
         self.chunk_bytes = chunk_bytes(threads)
-        self._stream = stream
+        self._launches = Launches(stream)
 
     @property
     def rank(self) -> int:
@@ -68,12 +69,14 @@ class Workspace:
         algorithm.
         """
         self.check()
-        a, b = Flat(x), Flat(y)
+        self._launches.call(self._all_reduce, (x, y), algorithm)
+
+    def _all_reduce(self, a: Flat, b: Flat, algorithm: str | None) -> Launch | None:
         _same(a, b, "x", "y", a.count, b.count)
         if a.dtype not in _FLOATS:
             raise DSLTypeError(f"all_reduce adds Float32, Float16 and BFloat16, not {a.dtype}")
         if not a.count:
-            return
+            return None
         chosen = algorithm or self._algorithm(a, b)
         if chosen not in ALGORITHMS:
             raise DSLCallError(f"{chosen!r} is no algorithm: {', '.join(ALGORITHMS)}")
@@ -83,43 +86,42 @@ class Workspace:
                 raise DSLCallError(
                     f"lamport takes whole vectors of 16 bytes, at most {self._lamport_bytes} bytes"
                 )
-            count, stream = a.count // plan.vector, self._current()
+            count = a.count // plan.vector
             blocks = -(-count // plan.threads)
-            _run(lamport.lamport, (a, b), self.buffers, (count, blocks, stream), (plan,))
-            return
+            return Launch(lamport.lamport, self.buffers, (count, blocks), (plan,))
         ranks = self.num_ranks
         plan = self._plan(a.dtype, _vector(a, b), a.nbytes)
-        count, stream = a.count // plan.vector, self._current()
+        count = a.count // plan.vector
         if chosen == "one_shot":
-            blocks = self._blocks(count, plan.chunk)
-            numbers = count, blocks, stream
-            _run(collectives.exchange, (a, b), self.rings, numbers, (False, True, plan))
-        else:
-            blocks = self._blocks(count, plan.chunk * ranks)
-            _run(collectives.two_shot, (a, b), self.rings, (count, blocks, stream), (plan,))
+            numbers = count, self._blocks(count, plan.chunk)
+            return Launch(collectives.exchange, self.rings, numbers, (False, True, plan))
+        numbers = count, self._blocks(count, plan.chunk * ranks)
+        return Launch(collectives.two_shot, self.rings, numbers, (plan,))
 
     def all_gather(self, x: Any, y: Any) -> None:
         """Write all ranks' `x` to `y`, one after the other in the order of ranks.
 
         They are contiguous arrays of one element type of 8 to 64 bits.
         """
-        self._exchange(x, y, parts=False, sums=False)
+        self.check()
+        self._launches.call(self._exchange, (x, y), False, False)
 
     def reduce_scatter(self, x: Any, y: Any) -> None:
         """Write the sum of this rank's part of all ranks' `x` to `y`: rank r has the r-th part of
         as many equal parts as there are ranks. Types are those of `all_reduce`.
         """
-        self._exchange(x, y, parts=True, sums=True)
+        self.check()
+        self._launches.call(self._exchange, (x, y), True, True)
 
     def all_to_all(self, x: Any, y: Any) -> None:
         """Write to `y` the part of `x` that each rank has for this one, in the order of ranks: `x`
         and `y` have as many equal parts as there are ranks.
         """
-        self._exchange(x, y, parts=True, sums=False)
-
-    def _exchange(self, x: Any, y: Any, parts: bool, sums: bool) -> None:
         self.check()
-        a, b, ranks = Flat(x), Flat(y), self.num_ranks
+        self._launches.call(self._exchange, (x, y), True, False)
+
+    def _exchange(self, a: Flat, b: Flat, parts: bool, sums: bool) -> Launch | None:
+        ranks = self.num_ranks
         if sums and a.dtype not in _FLOATS:
             raise DSLTypeError(f"reduce_scatter adds Float32, Float16 and BFloat16, not {a.dtype}")
         each = a.count // ranks if parts else a.count
@@ -128,14 +130,13 @@ class Workspace:
         if sent != a.count:
             raise DSLCallError(f"{a.count} elements are no {ranks} equal parts")
         if not each:
-            return
+            return None
         size = a.dtype.width // 8
         vector = _vector(a, b, each * size)
         plan = self._plan(a.dtype, vector, each * size)
         count = each // vector
-        blocks, stream = self._blocks(count, plan.chunk), self._current()
-        numbers = count, blocks, stream
-        _run(collectives.exchange, (a, b), self.rings, numbers, (parts, sums, plan))
+        numbers = count, self._blocks(count, plan.chunk)
+        return Launch(collectives.exchange, self.rings, numbers, (parts, sums, plan))
 
     def all_to_all_rows(self, x: Any, sizes: Any, y: Any, got: Any) -> None:
         """Send `sizes[p]` rows of `x` to each rank p, in the order of ranks, and write those that
@@ -146,7 +147,9 @@ class Workspace:
         that `y` has no room for are not written: compare the sum of `got` with its rows.
         """
         self.check()
-        a, b, s, g = Flat(x), Flat(y), Flat(sizes), Flat(got)
+        self._launches.call(self._all_to_all_rows, (x, sizes, y, got))
+
+    def _all_to_all_rows(self, a: Flat, s: Flat, b: Flat, g: Flat) -> Launch:
         ranks = self.num_ranks
         _same(a, b, "a row of x", "one of y", a.row, b.row)
         if (s.dtype, g.dtype, s.count, g.count) != (cute.Int32, cute.Int32, ranks, ranks):
@@ -154,9 +157,8 @@ class Workspace:
         size = a.dtype.width // 8
         vector = _vector(a, b, a.row * size)
         plan = self._plan(a.dtype, vector, a.nbytes // ranks)
-        row, stream = a.row // vector, self._current()
         blocks = self.blocks if a.nbytes > 1 << 16 else min(self.blocks, 8)
-        _run(to_all.to_all, (a, s, b, g), self.rings, (row, b.rows, blocks, stream), (plan,))
+        return Launch(to_all.to_all, self.rings, (a.row // vector, b.rows, blocks), (plan,))
 
     def all_reduce_norm(
         self, x: Any, residual: Any, weight: Any, y: Any, epsilon: float = 1e-6
@@ -169,14 +171,16 @@ class Workspace:
         at most a chunk of the workspace (32 KiB). Raises DSLTypeError for arrays that differ.
         """
         self.check()
-        a, r, v, b = Flat(x), Flat(residual), Flat(weight), Flat(y)
+        self._launches.call(self._all_reduce_norm, (x, residual, weight, y), epsilon)
+
+    def _all_reduce_norm(self, a: Flat, r: Flat, v: Flat, b: Flat, epsilon: float) -> Launch | None:
         _same(a, b, "x", "y", a.count, b.count)
         _same(a, r, "x", "residual", a.count, r.count)
         _same(a, v, "a row of x", "weight", a.row, v.count)
         if a.dtype not in _FLOATS:
             raise DSLTypeError(f"all_reduce_norm adds floats of 16 or 32 bits, not {a.dtype}")
         if not a.count:
-            return
+            return None
         vector = min(_vector(one, b, a.row * a.dtype.width // 8) for one in (a, r, v))
         count = a.row // vector
         threads = min(self.threads, max(32, -(-count // 32) * 32))
@@ -184,9 +188,8 @@ class Workspace:
         plan = _plan(a.dtype, threads, unroll, vector, self.chunk_bytes)
         if plan.chunk * plan.vector_bytes > self.chunk_bytes:
             raise DSLCallError(f"a row of {a.row} elements is more than {self.chunk_bytes} bytes")
-        blocks, stream = min(self.blocks, a.rows), self._current()
-        numbers = a.rows, count, epsilon, blocks, stream
-        _run(norm.all_reduce_norm, (a, r, v, b), self.rings, numbers, (plan,))
+        numbers = a.rows, count, epsilon, min(self.blocks, a.rows)
+        return Launch(norm.all_reduce_norm, self.rings, numbers, (plan,))
 
     # Choices -------------------------------------------------------------------------------------
 
@@ -209,61 +212,6 @@ class Workspace:
 
     def _blocks(self, count: int, chunk: int) -> int:
         return min(self.blocks, -(-count // chunk))
-
-    def _current(self) -> Any:
-        return as_custream(0) if self._stream is None else self._stream()
-
-
-_compiled: dict[Any, Any] = {}  # functions for a GPU, whose calls run no Python
-
-
-def _run(
-    function: Any,
-    arrays: tuple[Flat, ...],
-    memory: SymmetricTensor,
-    numbers: tuple[Any, ...],
-    statics: tuple[Any, ...],
-) -> None:
-    """Call a `@jit` function on arrays, a workspace's memory, numbers and static arguments."""
-    given = (*(one.array for one in arrays), memory, *numbers)
-    if not arrays[0].is_on_gpu:
-        function(*given, *statics)
-        return
-    # The rank of a workspace is dynamic, its number of slots is not.
-    key = function, memory.num_ranks, memory.slots, statics, *(one.kind for one in arrays)
-    code = _compiled.get(key)
-    if code is None:
-        code = _compiled[key] = cute.compile(function, *given, *statics)
-    code(*given)
-
-
-class Flat:
-    """An argument as a flat array, with its element type and sizes."""
-
-    is_on_gpu = False
-
-    def __init__(self, x: Any) -> None:
-        record = ArrayRecord.of(x)
-        expected = 1
-        for n, d in zip(reversed(record.shape), reversed(record.strides), strict=True):
-            if n != 1 and d != expected and 0 not in record.shape:
-                raise DSLTypeError(
-                    f"an array of strides {record.strides} is not contiguous",
-                    hint="pass x.contiguous()",
-                )
-            expected *= n
-        self.array = x if len(record.shape) == 1 else x.reshape(-1)
-        self.address, self.dtype = record.address, from_dlpack(*record.dtype)
-        if record.is_on_gpu:
-            self.is_on_gpu = True
-        align = min(16, record.address & -record.address or 16)
-        self.kind = record.dtype, align, record.device, expected >= 1 << 31
-        self.count = expected
-        self.rows = record.shape[0] if record.shape else 1
-        self.row = expected // self.rows if self.rows else 0
-        self.nbytes = expected * self.dtype.width // 8
-        if self.dtype.width < 8:
-            raise DSLTypeError(f"collectives take elements of whole bytes, not {self.dtype}")
 
 
 @functools.cache

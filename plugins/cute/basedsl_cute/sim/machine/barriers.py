@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from basedsl import Span
-from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import BarrierError, SimulationError
 from basedsl_cute.sim.machine.schedule import Wait
 from basedsl_cute.sim.machine.state import Block, BlockBarrier, Group, Mask
@@ -146,17 +145,18 @@ def _arrive(
         )
     block = g.block
     barrier = block.barriers.setdefault(number, BlockBarrier(number))
-    whole = block.warps * WARP_SIZE
+    warp = g.shape.of_warp
+    whole = block.warps * warp
     expected = whole if count is None else count
-    if expected <= 0 or expected % WARP_SIZE:
+    if expected <= 0 or expected % warp:
         raise BarrierError(
-            f"a barrier of {expected} threads: it must be a positive multiple of {WARP_SIZE}",
+            f"a barrier of {expected} threads: it must be a positive multiple of {warp}",
             site,
             g.thread(0),
         )
     _check_agreement(barrier, g, site, expected, count is None)
     barrier.expected = expected
-    barrier.arrived += WARP_SIZE
+    barrier.arrived += warp
     barrier.sites.append((g, site))
     if votes is not None:
         barrier.votes.append(votes)

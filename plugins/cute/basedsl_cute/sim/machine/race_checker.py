@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import RaceError
 from basedsl_cute.sim.machine import race_report
 from basedsl_cute.sim.machine.access import SYSTEM_SCOPE, MemoryAccess
@@ -80,7 +79,8 @@ def _settled(g: Any, history: WordHistory, segment: Segment, before: Any, thread
 
 
 class RaceChecker:
-    """The race check of one launch. `written` are the segments that the kernel may write, None if
+    """The race check of one launch of blocks of `threads` threads, whose warps have `lanes`.
+    `written` are the segments that the kernel may write, None if
     that is not known; `syncs` says that it has fences, atomics or accesses with an order. `shared`
     and `launch` are of several ranks: what their checks share, and this launch there.
     """
@@ -88,13 +88,15 @@ class RaceChecker:
     def __init__(
         self,
         threads: int,
+        lanes: int,
         written: list[Segment] | None,
         syncs: bool,
         shared: RankOrder | None = None,
         launch: RankLaunch | None = None,
     ) -> None:
-        self.warps = -(-threads // WARP_SIZE)
-        self.block_threads = np.int64(self.warps * WARP_SIZE)  # numbers of a block's threads
+        self._warp_bits = lanes.bit_length() - 1  # of a thread's number: its lane
+        self.warps = -(-threads // lanes)
+        self.block_threads = np.int64(self.warps * lanes)  # numbers of a block's threads
         self.threads = threads
         self.events: list[MemoryAccess | None] = [None]
         self.syncs = syncs or shared is not None
@@ -306,7 +308,7 @@ class RaceChecker:
     def distance(self, a: Any, b: Any) -> Any:
         """The distance of threads: SAME, WARP, BLOCK or GRID."""
         apart = (a != b).astype(np.int64)
-        apart += a >> 5 != b >> 5
+        apart += a >> self._warp_bits != b >> self._warp_bits
         apart += a // self.block_threads != b // self.block_threads
         return apart
 
@@ -346,7 +348,7 @@ class RaceChecker:
     def _known_of(self, g: Any, thread: int, other: int) -> int:
         """The event up to which `thread` has acquired that the accesses of `other` are over."""
         block = other // int(self.block_threads)
-        keys = [of_thread(other), of_warp(other >> 5), of_block(block)]
+        keys = [of_thread(other), of_warp(other >> self._warp_bits), of_block(block)]
         if self.shared is not None and (launch := self.shared.launch_of(block)) is not None:
             keys.append(of_launch(launch))
         found: int = max(

@@ -40,7 +40,9 @@ def different(
     owner: dict[int, int] = {int(first[lane]): lane for lane in range(lanes)}
     for lane in columns.tolist():
         winner = owner.get(int(first[lane]), -1)
-        near = winner >= 0 and thread[..., winner].flat[0] >> 5 == thread[..., lane].flat[0] >> 5
+        near = winner >= 0 and (
+            distance(thread[..., winner].flat[0], thread[..., lane].flat[0]) <= WARP
+        )
         out[lane] = not (near and (raw[winner] == raw[lane]).all())
     return np.broadcast_to(out, late.shape)
 

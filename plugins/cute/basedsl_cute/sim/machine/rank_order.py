@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import LaunchError
 from basedsl_cute.sim.machine.happens_before import (
     Knowledge,
@@ -152,7 +153,7 @@ class RankOrder:
                 thread, event = stamp & int(THREADS), stamp >> EVENT_SHIFT
                 block = thread // BLOCK_NUMBERS
                 launch = self.launch_of(block)
-                keys = [of_thread(thread), of_warp(thread >> 5), of_block(block)]
+                keys = [of_thread(thread), of_warp(thread // WARP_SIZE), of_block(block)]
                 keys += [] if launch is None else [of_launch(launch)]
                 known = self.known[one.rank]
                 if launch is not None and not any(known.get(k, 0) >= event for k in keys):

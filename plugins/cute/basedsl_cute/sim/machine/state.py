@@ -18,7 +18,7 @@ import numpy as np
 from basedsl_cute.device.tensor_map import TensorMap
 from basedsl_cute.hardware.targets import MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARP_SIZE
 from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS, TMEM_LANES
-from basedsl_cute.sim.affine import Affine, LaneGrid
+from basedsl_cute.sim.affine import Affine, LaneGrid, Recent
 from basedsl_cute.sim.errors import Thread
 from basedsl_cute.sim.machine.access import MemoryAccess, RegisterArray
 from basedsl_cute.sim.machine.memory import LOCAL_BASE, Memory, Segment, private_segment
@@ -26,6 +26,7 @@ from basedsl_cute.sim.machine.memory_map import MemoryMap
 from basedsl_cute.sim.machine.output import KernelOutput
 from basedsl_cute.sim.machine.shadow_memory import ShadowMemory
 from basedsl_cute.sim.machine.vector_clock import Stamp, VectorClocks
+from basedsl_cute.sim.machine_model import Machine
 from basedsl_cute.sim.options import SimOptions
 from basedsl_cute.sim.site import Site
 
@@ -52,7 +53,9 @@ class SimLaunch:
         cluster: tuple[int, int, int] = (1, 1, 1),
         cooperative: bool = False,
         preferred: tuple[int, int, int] | None = None,
+        machine: Machine | None = None,
     ) -> None:
+        self.machine = machine or Machine()
         self.grid = grid
         self.cooperative = cooperative
         self.preferred = preferred  # the shape of some clusters, larger than `cluster`
@@ -255,6 +258,7 @@ class Block:
         index: tuple[Any, Any, Any],
         linear: int,
         threads: int,
+        warps: int,
         shared: Segment,
         shadow: ShadowMemory | None = None,
         rank: int = 0,
@@ -263,7 +267,7 @@ class Block:
         self.linear = linear
         self.rank = rank
         self.threads = threads
-        self.warps = -(-threads // WARP_SIZE)
+        self.warps = warps
         self.shared = shared
         self.shadow = shadow  # of `shared`, if races with asynchronous units are checked
         self.order: VectorClocks | None = None  # of the cluster's warps, if races are checked
@@ -272,10 +276,14 @@ class Block:
         self.mbarriers: dict[int, MBarrier] = {}  # by shared address
         self.tensor_maps: dict[int, TensorMap] = {}  # by address, as the block last acquired them
         self.cluster = Cluster([self], self.warps)
-        self.registers = RegisterPool(self.warps)
         self._tensor_memory: TensorMemory | None = None
         # By the address of an mbarrier: calls that let something arrive which counts there.
         self.in_flight: dict[int, list[Callable[[], None]]] = {}
+
+    @cached_property
+    def registers(self) -> RegisterPool:
+        """The registers that its warps hold, of an NVIDIA GPU."""
+        return RegisterPool(self.warps)
 
     @property
     def tensor_memory(self) -> TensorMemory:
@@ -293,11 +301,15 @@ class Block:
 class Lanes:
     """Thread indices and warps of the lanes of a group, which depend on the block's shape alone.
 
-    `first` and `count` choose threads of the block by linear index; `blocks` repeats them.
+    `first` and `count` choose threads of the block by linear index; `blocks` repeats them. A
+    full warp has `of_warp`.
     """
 
-    def __init__(self, block: tuple[int, int, int], first: int, count: int, blocks: int) -> None:
+    def __init__(
+        self, block: tuple[int, int, int], first: int, count: int, blocks: int, of_warp: int
+    ) -> None:
         self.block = block
+        self.of_warp = of_warp
         self.first = first
         self.threads = count  # of one block
         self.blocks = blocks
@@ -307,6 +319,8 @@ class Lanes:
             Affine(self.grid, 0, tuple(int(i == at) for i in range(4)), np.dtype(np.int32))
             for at in (3, 2, 1)
         ]
+        # Where shuffles by one amount read, by kind and operands; kept, as few recur.
+        self.sources = Recent(16)
 
     @cached_property
     def linear(self) -> Any:
@@ -330,12 +344,12 @@ class Lanes:
     @cached_property
     def lane(self) -> Any:
         """The number of each lane in its warp, int32."""
-        return self.linear % np.int32(WARP_SIZE)
+        return self.linear % np.int32(self.of_warp)
 
     @cached_property
     def warp(self) -> Any:
         """The number of each lane's warp in its block, int32."""
-        return self.linear // np.int32(WARP_SIZE)
+        return self.linear // np.int32(self.of_warp)
 
     @cached_property
     def block_number(self) -> Any:
@@ -345,14 +359,14 @@ class Lanes:
     @cached_property
     def warp_starts(self) -> Any:
         """The first lane of each warp, `(warps,)`."""
-        starts = np.arange(0, self.threads, WARP_SIZE)
+        starts = np.arange(0, self.threads, self.of_warp)
         return (np.arange(self.blocks)[:, None] * self.threads + starts).ravel()
 
     @cached_property
     def warp_sizes(self) -> Any:
         """The lanes of each warp, `(warps,)`."""
-        starts = np.arange(0, self.threads, WARP_SIZE)
-        return np.tile(np.minimum(self.threads - starts, WARP_SIZE), self.blocks)
+        starts = np.arange(0, self.threads, self.of_warp)
+        return np.tile(np.minimum(self.threads - starts, self.of_warp), self.blocks)
 
     @cached_property
     def warp_start(self) -> Any:
@@ -366,9 +380,11 @@ class Lanes:
 
 
 @lru_cache(maxsize=8)
-def lanes_of(block: tuple[int, int, int], first: int, count: int, blocks: int) -> Lanes:
+def lanes_of(
+    block: tuple[int, int, int], first: int, count: int, blocks: int, of_warp: int
+) -> Lanes:
     """The lanes of a group, which several launches share."""
-    return Lanes(block, first, count, blocks)
+    return Lanes(block, first, count, blocks, of_warp)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -467,6 +483,7 @@ class Group:
         self.launch = launch
         self.shape = shape
         self.lanes = shape.size
+        self.everybody = shape.grid.everybody  # a mask of all lanes, known by its identity
         self.block = block
         self.first_warp = first_warp  # its number in the block
         self.shared = block.shared

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.machine.access import SYSTEM_SCOPE
 from basedsl_cute.sim.machine.happens_before import Knowledge, merge, of_block, of_warp
 from basedsl_cute.sim.machine.vector_clock import SEEN, VectorClocks
@@ -86,7 +85,7 @@ class ThreadOrder:
             block = int(self.threads[lane]) // self.block_threads
             merge(self._blocks.setdefault(block, {}), known)
         for warp, known in self._warps.items():
-            block = warp * WARP_SIZE // self.block_threads
+            block = warp * self.shape.of_warp // self.block_threads
             merge(self._blocks.setdefault(block, {}), known)
         self._lanes, self._warps = {}, {}
         for lane, known in self._pending.items():
@@ -111,10 +110,10 @@ class ThreadOrder:
         by_warp: dict[int, Knowledge] = {}
         for lane, known in self._lanes.items():
             if m is None or m[lane]:
-                merge(by_warp.setdefault(int(self.threads[lane]) // WARP_SIZE, {}), known)
+                merge(by_warp.setdefault(int(self.threads[lane]) // self.shape.of_warp, {}), known)
         for lane, thread in enumerate(self.threads.tolist()):
-            if thread // WARP_SIZE in by_warp and (m is None or m[lane]):
-                self._lanes[lane] = dict(by_warp[thread // WARP_SIZE])
+            if thread // self.shape.of_warp in by_warp and (m is None or m[lane]):
+                self._lanes[lane] = dict(by_warp[thread // self.shape.of_warp])
 
     def warp_floors(self, thread: Any, other: Any) -> Any:
         """The event up to which the accesses of `other`, a lane of the same warp, are over."""
@@ -135,7 +134,7 @@ class ThreadOrder:
         assert self.order is not None
         clock = self.order.clocks[self.agent, SEEN]
         warps = self.warps
-        block, warp = other // self.block_threads, other % self.block_threads // WARP_SIZE
+        block, warp = other // self.block_threads, other % self.block_threads // self.shape.of_warp
         out = np.zeros(np.shape(other), np.bool_)
         for number, rank in self.ranks.items():
             mine = block == number
@@ -172,7 +171,7 @@ class ThreadOrder:
         lane = (block - self.first_block) * self.shape.threads + number - self._first_lane
         out = [
             self._lanes.get(lane, {}),
-            self._warps.get(thread // WARP_SIZE, {}),
+            self._warps.get(thread // self.shape.of_warp, {}),
             self._blocks.get(thread // self.block_threads, {}),
         ]
         if self.order is not None:
@@ -181,7 +180,7 @@ class ThreadOrder:
 
     def barrier_knowledge(self, lane: int, thread: int, block: int) -> Knowledge:
         """The clocks that a lane knows by barriers."""
-        warp = thread // WARP_SIZE
+        warp = thread // self.shape.of_warp
         known = {of_block(block): self.floor, of_warp(warp): self._warp_floor}
         if self._lane_floors is not None:
             known[of_warp(warp)] = max(self._warp_floor, int(self._lane_floors[lane]))
@@ -190,7 +189,7 @@ class ThreadOrder:
             clock = self.order.clocks[self.agent, SEEN]
             for number, rank in self.ranks.items():
                 for warp in range(warps):
-                    key = of_warp(number * (self.block_threads // WARP_SIZE) + warp)
+                    key = of_warp(number * (self.block_threads // self.shape.of_warp) + warp)
                     known[key] = max(known.get(key, 0), int(clock[rank * warps + warp]))
         return known
 

@@ -2,8 +2,9 @@
 communication instructions).
 
 A group may hold many warps; lane arithmetic is per warp. A lane that an instruction's member mask
-names must execute it, and a lane that executes it must be named. `members` is that mask, an int32
-for all lanes or one per lane; values and results are `(lanes,)`.
+names must execute it, and a lane that executes it must be named. `members` is that mask, for all
+lanes or one per lane; values and results are `(lanes,)`. Masks are int32, or int64 for warps of
+more than 32 lanes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import WarpError
 from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.state import Group, Mask
@@ -29,8 +29,9 @@ def _per_warp(g: Group, ufunc: Any, lanes: Any) -> Any:
 
 
 def ballot(g: Group, chosen: Any) -> Any:
-    """The bits of each lane's warp in which `chosen` holds, uint32 per lane."""
-    bits = np.where(chosen, np.uint32(1) << g.shape.lane.astype(np.uint32), np.uint32(0))
+    """The bits of each lane's warp in which `chosen` holds, uint32 or, for wide warps, uint64."""
+    kind = np.uint32 if g.shape.of_warp <= 32 else np.uint64
+    bits = np.where(chosen, kind(1) << g.shape.lane.astype(kind), kind(0))
     return _per_warp(g, np.bitwise_or, bits)
 
 
@@ -38,11 +39,11 @@ def check_members(g: Group, members: Any, m: Mask, site: Site) -> None:
     """Raise WarpError unless exactly the lanes that `members` names (and that exist) are active."""
     if m is None and np.ndim(members) == 0 and int(members) == FULL:
         return
-    named = np.broadcast_to(np.asarray(members), (g.lanes,)).astype(np.int64) & 0xFFFFFFFF
-    exist = (np.int64(1) << g.shape.warp_size) - 1
+    named = _named(g, members)
+    exist = ballot(g, np.ones(g.lanes, np.bool_)).astype(np.uint64)
     active = np.ones(g.lanes, np.bool_) if m is None else m
-    here = ballot(g, active).astype(np.int64)
-    unnamed = active & ((named >> g.shape.lane) & 1 == 0)
+    here = ballot(g, active).astype(np.uint64)
+    unnamed = active & ((named >> g.shape.lane.astype(np.uint64)) & np.uint64(1) == 0)
     if unnamed.any():
         lane = int(unnamed.argmax())
         raise WarpError(
@@ -66,6 +67,12 @@ def check_members(g: Group, members: Any, m: Mask, site: Site) -> None:
         )
 
 
+def _named(g: Group, members: Any) -> Any:
+    """The bits of the lanes that `members` names, uint64 per lane."""
+    bits = np.broadcast_to(np.asarray(members), (g.lanes,)).astype(np.int64).view(np.uint64)
+    return bits & np.uint64((1 << g.shape.of_warp) - 1)
+
+
 def sync_warp(g: Group, members: Any, m: Mask, site: Site) -> None:
     """A barrier of the lanes that `members` names (PTX ISA, bar.warp.sync). Lanes run in step, so
     only the checks mind.
@@ -85,6 +92,13 @@ def _teams(g: Group, members: Any, m: Mask) -> Iterator[tuple[Any, Any]]:
         yield value, active & (members == value)
 
 
+def _signed(g: Group, bits: Any) -> Any:
+    """Bits of lanes as int32, or int64 for warps of more than 32 lanes."""
+    if g.shape.of_warp <= 32:
+        return bits.astype(np.uint32).view(np.int32)
+    return bits.astype(np.uint64).view(np.int64)
+
+
 # Shuffles --------------------------------------------------------------------------------------
 
 
@@ -97,10 +111,28 @@ def shuffle(
     (bits 0-4) and segment mask (8-12). Raises WarpError.
     """
     check_members(g, members, m, site)
+    whole = m is None and np.ndim(members) == 0 and int(members) == FULL
+    if np.ndim(b) or np.ndim(c):
+        at, valid, source, there = _sources(g, kind, b, c)
+    else:
+        key = kind, int(b), int(c)
+        if key not in g.shape.sources:
+            g.shape.sources[key] = _sources(g, kind, b, c)
+        at, valid, source, there = g.shape.sources[key]
+    if not whole:
+        _check_sources(g, members, source, there, m, site)
+    return _take(value, at), valid
+
+
+def _sources(g: Group, kind: str, b: Any, c: Any) -> tuple[Any, Any, Any, Any]:
+    """The place in the group that each lane of a shuffle reads, where PTX says that there is a
+    value, the number in its warp of the lane asked for, and where that lane exists.
+    """
     lane = g.shape.lane
-    b = b & np.int32(31)
-    clamp = c & np.int32(31)
-    segment = (c >> np.int32(8)) & np.int32(31)
+    last = np.int32(g.shape.of_warp - 1)
+    b = b & last
+    clamp = c & last
+    segment = (c >> np.int32(8)) & last
     highest = (lane & segment) | (clamp & ~segment)
     lowest = lane & segment
     if kind == "up":
@@ -117,16 +149,15 @@ def shuffle(
         valid = source <= highest
     # A lane beyond a partial warp's end holds nothing: keep the own value, which PTX leaves open.
     there = valid & (source < g.shape.warp_size) & (source >= 0)
-    if m is not None or np.ndim(members) or int(members) != FULL:
-        _check_sources(g, members, source, there, m, site)
     at = g.shape.warp_start + np.where(there, source, lane)
-    return _take(value, at), np.broadcast_to(valid, (g.lanes,))
+    return at, np.broadcast_to(valid, (g.lanes,)), source, there
 
 
 def _check_sources(g: Group, members: Any, source: Any, there: Any, m: Mask, site: Site) -> None:
     """Report a lane that reads what a lane holds which the member mask does not name."""
-    named = np.broadcast_to(np.asarray(members), (g.lanes,)).astype(np.int64) & 0xFFFFFFFF
-    wrong = there & ((named >> np.where(there, source, 0)) & 1 == 0)
+    named = _named(g, members)
+    bit = np.where(there, source, 0).astype(np.uint64)
+    wrong = there & ((named >> bit) & np.uint64(1) == 0)
     if m is not None:
         wrong &= m
     if wrong.any():
@@ -145,7 +176,7 @@ def _check_sources(g: Group, members: Any, source: Any, there: Any, m: Mask, sit
 def _take(value: Any, at: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(_take(item, at) for item in value)
-    return value[..., at]
+    return value.take(at, axis=-1)
 
 
 # Votes -----------------------------------------------------------------------------------------
@@ -156,7 +187,7 @@ def vote(g: Group, kind: str, members: Any, predicate: Any, m: Mask, site: Site)
     `any`, `all` and `uni`. Raises WarpError.
     """
     check_members(g, members, m, site)
-    out = np.zeros(g.lanes, np.uint32)
+    out = np.zeros(g.lanes, np.uint64)
     for _, team in _teams(g, members, m):
         yes, asked = ballot(g, team & predicate), ballot(g, team)
         if kind == "ballot":
@@ -168,14 +199,14 @@ def vote(g: Group, kind: str, members: Any, predicate: Any, m: Mask, site: Site)
         else:
             result = (yes == asked) | (yes == 0)
         out = np.where(team, result, out)
-    return out.astype(np.uint32).view(np.int32) if kind == "ballot" else out != 0
+    return _signed(g, out) if kind == "ballot" else out != 0
 
 
 def elect(g: Group, members: Any, m: Mask, site: Site) -> Any:
     """True in the lowest active lane of each warp (PTX ISA, elect.sync). Raises WarpError."""
     check_members(g, members, m, site)
     active = np.ones(g.lanes, np.bool_) if m is None else m
-    lowest = _per_warp(g, np.minimum, np.where(active, g.shape.lane, WARP_SIZE))
+    lowest = _per_warp(g, np.minimum, np.where(active, g.shape.lane, g.shape.of_warp))
     return active & (g.shape.lane == lowest)
 
 
@@ -184,11 +215,11 @@ def match(g: Group, kind: str, members: Any, value: Any, m: Mask, site: Site) ->
     agree (PTX ISA, match.sync). Raises WarpError.
     """
     check_members(g, members, m, site)
-    out = np.zeros(g.lanes, np.uint32)
+    out = np.zeros(g.lanes, np.uint64)
     agree = np.zeros(g.lanes, np.bool_)
     for _, team in _teams(g, members, m):
         asked = ballot(g, team)
-        for lane in range(WARP_SIZE):
+        for lane in range(g.shape.of_warp):
             there = lane < g.shape.warp_size
             at = g.shape.warp_start + np.where(there, lane, 0)
             same = team & team[at] & there & (value == value[at])
@@ -197,7 +228,7 @@ def match(g: Group, kind: str, members: Any, value: Any, m: Mask, site: Site) ->
             whole = bits == asked
             out = np.where(mine, bits if kind == "any" else np.where(whole, bits, 0), out)
             agree |= mine & whole
-    return out.astype(np.uint32).view(np.int32), agree
+    return _signed(g, out), agree
 
 
 # Reductions ------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.machine.memory import LOCAL_WINDOW, SHARED_WINDOW
 from basedsl_cute.sim.machine.state import Group, Mask, SimLaunch
 from basedsl_cute.sim.machine.tensor_maps import find_tensor_map
@@ -238,14 +237,14 @@ def _phase(block: Any, address: int) -> int:
 
 
 def by_warp(g: Group, address: Any, m: Mask) -> tuple[Any, Any]:
-    """Addresses and the mask by warp, `(warps, 32)`."""
+    """Addresses and the mask by warp, `(warps, lanes of a warp)`."""
     shape = g.shape
     mask = np.ones(g.lanes, np.bool_) if m is None else m
-    if shape.threads % WARP_SIZE == 0:
-        return address.reshape(-1, WARP_SIZE), mask.reshape(-1, WARP_SIZE)
+    if shape.threads % shape.of_warp == 0:
+        return address.reshape(-1, shape.of_warp), mask.reshape(-1, shape.of_warp)
     rows = np.repeat(np.arange(shape.warp_starts.size), shape.warp_sizes)
     columns = np.arange(g.lanes) - shape.warp_start
-    wide = np.zeros((shape.warp_starts.size, WARP_SIZE), np.int64)
+    wide = np.zeros((shape.warp_starts.size, shape.of_warp), np.int64)
     inside = np.zeros(wide.shape, np.bool_)
     wide[rows, columns], inside[rows, columns] = address, mask
     return wide, inside

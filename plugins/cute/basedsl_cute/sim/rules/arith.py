@@ -232,11 +232,16 @@ _CMPI = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
 def _cmpi(e: PythonEmitter, op: Op) -> None:
     predicate = op.integer("predicate")
     signed = 2 <= predicate < 6
-    a, b = map(e.raw, op.operands) if signed else e.refs(op)
+    held = signed or (predicate >= 6 and not e.affine.isdisjoint(op.operands))
+    a, b = map(e.raw, op.operands) if held else e.refs(op)
     type_ = int_type(op.operands[0])
     if type_.width == 1 and predicate > 1:
         if predicate < 6:  # signed: true is -1
             a, b = b, a
+    elif held and predicate >= 6:
+        pair = e.temporary(), e.temporary()
+        e.line(f"{', '.join(pair)} = num.as_unsigned({a}, {b})")
+        a, b = pair
     elif predicate >= 6:
         a, b = f"num.unsigned({a})", f"num.unsigned({b})"
     e.let(op.results[0], f"{a} {_CMPI[predicate]} {b}")

@@ -10,11 +10,11 @@ from basedsl_cute.sim.machine import async_copy, mbarriers
 from basedsl_cute.sim.rules.memory import access_of
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
-from basedsl_cute.sim.translate.rule_table import rule
+from basedsl_cute.sim.translate.rule_table import nvidia_rule
 from basedsl_cute.sim.translate.types import IntType, VectorType
 
 
-@rule("nvvm.cp.async.shared.global")
+@nvidia_rule("nvvm.cp.async.shared.global")
 def _copy(e: PythonEmitter, op: Op) -> None:
     """Both addresses must be aligned to the size of the copy; `cpSize` bytes are read, the rest is
     0.
@@ -33,25 +33,25 @@ def _copy(e: PythonEmitter, op: Op) -> None:
     )
 
 
-@rule("nvvm.cp.async.commit.group")
+@nvidia_rule("nvvm.cp.async.commit.group")
 def _commit(e: PythonEmitter, op: Op) -> None:
     e.globals["async_copy"] = async_copy
     e.line(f"async_copy.commit_copies(g, {e.mask})")
 
 
-@rule("nvvm.cp.async.wait.group")
+@nvidia_rule("nvvm.cp.async.wait.group")
 def _wait_group(e: PythonEmitter, op: Op) -> None:
     e.globals["async_copy"] = async_copy
     e.line(f"async_copy.wait_for_copies(g, {op.integer('n')}, {e.mask})")
 
 
-@rule("nvvm.cp.async.wait.all")
+@nvidia_rule("nvvm.cp.async.wait.all")
 def _wait_all(e: PythonEmitter, op: Op) -> None:
     e.globals["async_copy"] = async_copy
     e.line(f"async_copy.wait_for_copies(g, None, {e.mask})")
 
 
-@rule("nvvm.cp.async.mbarrier.arrive", "nvvm.cp.async.mbarrier.arrive.shared", sync="warp")
+@nvidia_rule("nvvm.cp.async.mbarrier.arrive", "nvvm.cp.async.mbarrier.arrive.shared", sync="warp")
 def _arrive(e: PythonEmitter, op: Op) -> None:
     """Each lane arrives when its copies so far are complete. Without `noinc` the pending count is
     raised first, so that the arrival is not counted (PTX ISA, cp.async.mbarrier.arrive).

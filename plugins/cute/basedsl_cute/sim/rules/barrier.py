@@ -6,7 +6,7 @@ from basedsl_cute.sim.machine import barriers
 from basedsl_cute.sim.machine.access import BLOCK_SCOPE, GPU_SCOPE, SYSTEM_SCOPE
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
-from basedsl_cute.sim.translate.rule_table import Sync, never, rule
+from basedsl_cute.sim.translate.rule_table import Sync, never, nvidia_rule, rule
 
 
 def _sync_of(op: Op) -> Sync:
@@ -26,7 +26,8 @@ def _wait(e: PythonEmitter, number: str = "0", count: str = "None", votes: str =
     return barrier
 
 
-@rule("gpu.barrier", "nvvm.barrier0", sync="block")
+@rule("gpu.barrier", sync="block")
+@nvidia_rule("nvvm.barrier0", sync="block")
 def _barrier(e: PythonEmitter, op: Op) -> None:
     e.globals["barriers"] = barriers
     if e.coroutine:
@@ -35,7 +36,7 @@ def _barrier(e: PythonEmitter, op: Op) -> None:
         e.line(f"barriers.sync_in_step(g, {e.mask}, {e.at()}, {e.branch()})")
 
 
-@rule("nvvm.barrier", uniform=never, sync=_sync_of)
+@nvidia_rule("nvvm.barrier", uniform=never, sync=_sync_of)
 def _nvvm_barrier(e: PythonEmitter, op: Op) -> None:
     e.globals["barriers"] = barriers
     segments = op.segments() or [[], [], []]
@@ -60,7 +61,7 @@ def _nvvm_barrier(e: PythonEmitter, op: Op) -> None:
         e.line(f"barriers.sync_in_step(g, {e.mask}, {e.at()}, {e.branch()})")
 
 
-@rule("nvvm.barrier.arrive", sync="warp")
+@nvidia_rule("nvvm.barrier.arrive", sync="warp")
 def _arrive(e: PythonEmitter, op: Op) -> None:
     e.globals["barriers"] = barriers
     *numbers, count = e.refs(op)
@@ -68,7 +69,7 @@ def _arrive(e: PythonEmitter, op: Op) -> None:
     e.line(f"barriers.arrive_at_barrier(g, {e.mask}, {e.at()}, {e.branch()}, {number}, {count})")
 
 
-@rule(
+@nvidia_rule(
     "nvvm.memory.barrier", "nvvm.fence.sc.cluster", "nvvm.membar.cta", "nvvm.membar.gl",
     "nvvm.membar.sys",
 )  # fmt: skip
@@ -80,19 +81,21 @@ def _fence(e: PythonEmitter, op: Op) -> None:
     e.line(f"barriers.fence_memory(g, {e.mask}, {scope})")
 
 
-@rule("nvvm.fence.proxy.release", "nvvm.fence.proxy.sync_restrict", "nvvm.fence.sync_restrict")
+@nvidia_rule(
+    "nvvm.fence.proxy.release", "nvvm.fence.proxy.sync_restrict", "nvvm.fence.sync_restrict"
+)
 def _no_fence(e: PythonEmitter, op: Op) -> None:
     """Nothing to do: stores are seen at once and in order."""
 
 
-@rule("nvvm.fence.mbarrier.init")
+@nvidia_rule("nvvm.fence.mbarrier.init")
 def _made(e: PythonEmitter, op: Op) -> None:
     """Only the race check minds: the mbarriers are known past a relaxed barrier of the cluster."""
     e.globals["barriers"] = barriers
     e.line("barriers.fence_mbarriers(g)")
 
 
-@rule("nvvm.fence.proxy")
+@nvidia_rule("nvvm.fence.proxy")
 def _proxy(e: PythonEmitter, op: Op) -> None:
     """Only the race check minds: asynchronous units see the writes before the fence."""
     if op.word("kind") in ("async", "shared"):  # the last word of async.shared

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from basedsl_cute.dialect.attributes import DEBUG_ATTRIBUTE
-from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.debugging import debugger
 from basedsl_cute.sim.debugging.point import DebugPoint
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import printf
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
-from basedsl_cute.sim.translate.rule_table import always, never, per_block, rule
+from basedsl_cute.sim.translate.rule_table import always, never, nvidia_rule, per_block, rule
 from basedsl_cute.sim.translate.types import IntType, element_type
 
 _AXES = "xyz"
@@ -57,7 +56,7 @@ def _subgroup_id(e: PythonEmitter, op: Op) -> None:
 
 @rule("gpu.subgroup_size", uniform=always)
 def _subgroup_size(e: PythonEmitter, op: Op) -> None:
-    e.let(op.results[0], f"i64({WARP_SIZE})")
+    e.let(op.results[0], f"i64({e.machine.lanes})")
 
 
 @rule("gpu.num_subgroups", uniform=always)
@@ -84,7 +83,7 @@ def _printf(e: PythonEmitter, op: Op) -> None:
     e.line(f"printf(g, {fmt}, ({args}), {widths}, {e.mask})")
 
 
-@rule("llvm.call")
+@nvidia_rule("llvm.call")
 def _call(e: PythonEmitter, op: Op) -> None:
     """Only vprintf(format, buffer), the system call that CUDA's printf becomes."""
     name = op.attributes.get("callee", "").lstrip("@").strip('"')
@@ -102,7 +101,7 @@ _REGISTERS: dict[str, tuple[str, Callable[..., bool]]] = {
     "laneid": ("g.shape.lane", never),
     "warpid": ("g.shape.warp", never),
     "nwarpid": ("i32(g.block.warps)", always),
-    "warpsize": (f"i32({WARP_SIZE})", always),
+    "warpsize": ("i32(32)", always),
     "lanemask.eq": ("i32(1) << g.shape.lane", never),
     "lanemask.lt": ("(i32(1) << g.shape.lane) - i32(1)", never),
     "lanemask.le": ("((i32(1) << g.shape.lane) - i32(1)) | (i32(1) << g.shape.lane)", never),
@@ -134,7 +133,7 @@ for _i, _axis in enumerate(_AXES):
 
 
 def _register(name: str, expression: str, uniform: Callable[..., bool]) -> None:
-    @rule(f"nvvm.read.ptx.sreg.{name}", uniform=uniform)
+    @nvidia_rule(f"nvvm.read.ptx.sreg.{name}", uniform=uniform)
     def read_register(e: PythonEmitter, op: Op) -> None:
         (result,) = op.results
         if result not in e.uniformity.used:

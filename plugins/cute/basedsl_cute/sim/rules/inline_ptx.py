@@ -13,7 +13,7 @@ from basedsl_cute.sim.rules.matrix import multiply
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.ptx_text import UnknownPtxError, parse_ptx
 from basedsl_cute.sim.translate.records import Op
-from basedsl_cute.sim.translate.rule_table import Sync, never, rule
+from basedsl_cute.sim.translate.rule_table import Sync, never, nvidia_rule
 from basedsl_cute.sim.translate.types import LLVMStructType, Type, dtype_of
 
 _MMA = re.compile(
@@ -30,7 +30,7 @@ def _is_volatile(op: Op) -> bool:
     return _READS.search(op.string("asm_string")) is not None
 
 
-@rule("llvm.inline_asm", uniform=never, sync=_sync, volatile=_is_volatile)
+@nvidia_rule("llvm.inline_asm", uniform=never, sync=_sync, volatile=_is_volatile)
 def _inline_asm(e: PythonEmitter, op: Op) -> None:
     """The mma.sync of shapes and types that the nvvm dialect lacks, and programs of `ptx_text`."""
     text = op.string("asm_string")

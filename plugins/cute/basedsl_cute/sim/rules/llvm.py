@@ -262,14 +262,15 @@ def _assert(e: PythonEmitter, op: Op) -> None:
         pair = ["None", "None"]
         if compared is not None and compared.name == "arith.cmpi":
             pair = [e.ref(value) for value in compared.operands]
-        e.line(f"if not np.all({holds}):")
+        e.line(f"if {holds} is not g.everybody and not np.all({holds}):")
         arguments = f"{holds}, {pair[0]}, {pair[1]}, {e.mask}, {message!r}, {e.at()}"
         e.line(f"    checks.check_coordinate(g, {arguments})")
         return
     if message.startswith("ZeroDivisionError") and e.poison.divides(op, message):
         return
     arguments = f"{holds}, {e.mask}, {message!r}, {e.at()}"
-    e.line(f"if not np.all({holds}): checks.check_assert(g, {arguments})")
+    test = f"{holds} is not g.everybody and not np.all({holds})"
+    e.line(f"if {test}: checks.check_assert(g, {arguments})")
 
 
 # Intrinsics ------------------------------------------------------------------------------------

@@ -13,13 +13,13 @@ from basedsl_cute.sim.machine import matrix
 from basedsl_cute.sim.rules.memory import access_of
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
-from basedsl_cute.sim.translate.rule_table import never, rule
+from basedsl_cute.sim.translate.rule_table import never, nvidia_rule
 from basedsl_cute.sim.translate.types import IntType, LLVMStructType, VectorType, element_type
 
 _SHAPE = re.compile(r"m = (\d+), n = (\d+), k = (\d+)")
 
 
-@rule("nvvm.mma.sync", uniform=never)
+@nvidia_rule("nvvm.mma.sync", uniform=never)
 def _mma(e: PythonEmitter, op: Op) -> None:
     (result,) = op.results
     assert isinstance(result.type, LLVMStructType)
@@ -36,7 +36,7 @@ def _mma(e: PythonEmitter, op: Op) -> None:
     multiply(e, op, (tuple(map(int, shape.groups())), d, a, b), op.operands, sizes)
 
 
-@rule("nvvm.mma.block_scale", uniform=never)
+@nvidia_rule("nvvm.mma.block_scale", uniform=never)
 def _mma_block_scale(e: PythonEmitter, op: Op) -> None:
     e.globals["matrix"] = matrix
     shape = _SHAPE.search(op.attributes["shape"])
@@ -86,7 +86,7 @@ _ROW = VectorType((8,), IntType(16))
 _PACKED = re.compile(r"b(4|6)x16")
 
 
-@rule("nvvm.ldmatrix", uniform=never)
+@nvidia_rule("nvvm.ldmatrix", uniform=never)
 def _ldmatrix(e: PythonEmitter, op: Op) -> None:
     e.globals["matrix"] = matrix
     (pointer,), (result,) = op.operands, op.results
@@ -109,7 +109,7 @@ def _ldmatrix(e: PythonEmitter, op: Op) -> None:
     e.poison.take(result)
 
 
-@rule("nvvm.stmatrix")
+@nvidia_rule("nvvm.stmatrix")
 def _stmatrix(e: PythonEmitter, op: Op) -> None:
     e.globals["matrix"] = matrix
     pointer, *words = op.operands

@@ -5,7 +5,7 @@ from __future__ import annotations
 from basedsl_cute.sim.machine import mbarriers
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
-from basedsl_cute.sim.translate.rule_table import never, rule
+from basedsl_cute.sim.translate.rule_table import never, nvidia_rule
 from basedsl_cute.sim.translate.types import IntType, element_type
 
 _SHARED = ("", ".shared")
@@ -30,13 +30,13 @@ def _predicated(e: PythonEmitter, op: Op, extra: int) -> str:
     return mask
 
 
-@rule(*_names("init"), sync="warp")
+@nvidia_rule(*_names("init"), sync="warp")
 def _init(e: PythonEmitter, op: Op) -> None:
     address, count = _lanes(e, op.operands[:2])
     e.line(f"mbarriers.init_mbarrier(g, {address}, {count}, {_predicated(e, op, 2)}, {e.at()})")
 
 
-@rule(*_names("inval"), sync="warp")
+@nvidia_rule(*_names("inval"), sync="warp")
 def _inval(e: PythonEmitter, op: Op) -> None:
     (address,) = _lanes(e, op.operands)
     e.line(f"mbarriers.invalidate_mbarrier(g, {address}, {e.mask}, {e.at()})")
@@ -46,7 +46,7 @@ _ONES = "num.spread(i32(1), lanes)"
 _NONE = "num.spread(i32(0), lanes)"
 
 
-@rule(
+@nvidia_rule(
     *_names("arrive", "arrive.nocomplete", "arrive_drop", "arrive_drop.nocomplete"),
     uniform=never,
     sync="warp",
@@ -63,7 +63,7 @@ def _arrive(e: PythonEmitter, op: Op) -> None:
         e.line(call)
 
 
-@rule(*_names("arrive.expect_tx", "arrive_drop.expect_tx"), uniform=never, sync="warp")
+@nvidia_rule(*_names("arrive.expect_tx", "arrive_drop.expect_tx"), uniform=never, sync="warp")
 def _arrive_expect(e: PythonEmitter, op: Op) -> None:
     address, nbytes = _lanes(e, op.operands[:2])
     mask = _predicated(e, op, 2)
@@ -77,13 +77,13 @@ def _arrive_expect(e: PythonEmitter, op: Op) -> None:
         e.line(call)
 
 
-@rule(*_names("expect_tx"), sync="warp")
+@nvidia_rule(*_names("expect_tx"), sync="warp")
 def _expect(e: PythonEmitter, op: Op) -> None:
     address, nbytes = _lanes(e, op.operands)
     e.line(f"mbarriers.count_transactions(g, {address}, {nbytes}, {e.mask}, {e.at()}, 1)")
 
 
-@rule(*_names("complete_tx"), sync="warp")
+@nvidia_rule(*_names("complete_tx"), sync="warp")
 def _complete(e: PythonEmitter, op: Op) -> None:
     address, nbytes = _lanes(e, op.operands)
     e.line(f"mbarriers.count_transactions(g, {address}, {nbytes}, {e.mask}, {e.at()}, -1)")
@@ -95,7 +95,7 @@ def _is_parity(op: Op) -> bool:
     return isinstance(type_, IntType) and type_.width == 32
 
 
-@rule(*_names("test.wait", "try_wait"), uniform=never, sync="warp", volatile=True)
+@nvidia_rule(*_names("test.wait", "try_wait"), uniform=never, sync="warp", volatile=True)
 def _test(e: PythonEmitter, op: Op) -> None:
     """Hardware may block in `try_wait`; the simulator never does, so that a kernel that ignores a
     false result fails here.
@@ -107,7 +107,7 @@ def _test(e: PythonEmitter, op: Op) -> None:
     )
 
 
-@rule(*_names("try_wait.parity"), sync="warp")
+@nvidia_rule(*_names("try_wait.parity"), sync="warp")
 def _wait_parity(e: PythonEmitter, op: Op) -> None:
     """MLIR lowers this to a loop that ends when the phase is complete."""
     address, which = _lanes(e, op.operands[:2])

@@ -9,7 +9,7 @@ from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import guards, register_pool
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
-from basedsl_cute.sim.translate.rule_table import rule
+from basedsl_cute.sim.translate.rule_table import nvidia_rule
 
 _TO_NEAREST = ("", "none", "rn", "default")
 
@@ -34,7 +34,7 @@ _ARITHMETIC = {
 }
 
 
-@rule(*_ARITHMETIC)
+@nvidia_rule(*_ARITHMETIC)
 def _float_op(e: PythonEmitter, op: Op) -> None:
     _rounding(op)
     for flag in ("relu", "oob"):
@@ -54,17 +54,17 @@ _UNARY = {
 }
 
 
-@rule(*_UNARY)
+@nvidia_rule(*_UNARY)
 def _unary(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], _flushed(op, e.refs(op), _UNARY[op.name]))
 
 
-@rule("nvvm.rcp.approx.ftz.f")
+@nvidia_rule("nvvm.rcp.approx.ftz.f")
 def _rcp(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], f"num.flush(f32(1) / num.flush({e.ref(op.operands[0])}))")
 
 
-@rule("nvvm.convert.float.to.tf32")
+@nvidia_rule("nvvm.convert.float.to.tf32")
 def _to_tf32(e: PythonEmitter, op: Op) -> None:
     """Round a float32 to the bits of a tf32; `rna` rounds halves away from zero."""
     mode = op.word("rnd", "rna")
@@ -74,7 +74,7 @@ def _to_tf32(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], f"num.{function}({e.ref(op.operands[0])}).view(i32)")
 
 
-@rule("nvvm.prmt")
+@nvidia_rule("nvvm.prmt")
 def _prmt(e: PythonEmitter, op: Op) -> None:
     """Pick bytes of a register pair by a selector, in the default mode (PTX ISA, prmt)."""
     if op.word("mode", "default") != "default":
@@ -82,14 +82,14 @@ def _prmt(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], "num.permute_bytes({}, {}, {})".format(*e.refs(op)))
 
 
-@rule("nvvm.setmaxregister", sync="warp")
+@nvidia_rule("nvvm.setmaxregister", sync="warp")
 def _setmaxregister(e: PythonEmitter, op: Op) -> None:
     e.globals["register_pool"] = register_pool
     count = op.integer("regCount")
     e.wait(f"register_pool.set_max_registers(g, {count}, {e.mask}, {e.at()}, {e.branch()})")
 
 
-@rule("nvvm.griddepcontrol")
+@nvidia_rule("nvvm.griddepcontrol")
 def _griddepcontrol(e: PythonEmitter, op: Op) -> None:
     """Kernels run one after another, so this only records that the kernel waits."""
     if op.word("kind") == "wait":
@@ -97,6 +97,6 @@ def _griddepcontrol(e: PythonEmitter, op: Op) -> None:
         e.line("guards.end_dependency(g.launch)")
 
 
-@rule("nvvm.nanosleep", "nvvm.pmevent", "nvvm.prefetch")
+@nvidia_rule("nvvm.nanosleep", "nvvm.pmevent", "nvvm.prefetch")
 def _hint(e: PythonEmitter, op: Op) -> None:
     """Timing and resources only."""

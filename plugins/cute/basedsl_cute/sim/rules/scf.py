@@ -11,7 +11,7 @@ from basedsl_cute.sim.machine import checks
 from basedsl_cute.sim.machine.schedule import spin
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, OpRegion, Value
-from basedsl_cute.sim.translate.rule_table import RULES, rule
+from basedsl_cute.sim.translate.rule_table import rule
 from basedsl_cute.sim.translate.types import is_aggregate
 
 
@@ -175,19 +175,19 @@ def _keep(e: PythonEmitter, targets: Sequence[Value], sources: Sequence[Value], 
     e.line(f"{', '.join(names)} = {', '.join(news)}")
 
 
-def _may_spin(op: Op) -> bool:
+def _may_spin(e: PythonEmitter, op: Op) -> bool:
     """True when an op in the loop reads what other threads may change."""
-    return any(RULES[inner.name].is_volatile(inner) for inner in op.walk() if inner.name in RULES)
+    return any(e.rules.for_op(inner, "sim").is_volatile(inner) for inner in op.walk())
 
 
 # Ops that neither write nor wait, and give the same again.
 _STEADY = ("arith.", "math.", "scf.", "vector.", "llvm.load", "llvm.getelementptr", "llvm.mlir.")
 
 
-def _changes_nothing(op: Op) -> bool:
+def _changes_nothing(e: PythonEmitter, op: Op) -> bool:
     """True for a loop that carries and changes nothing: once it goes round, it does so for ever."""
     before, after = op.regions
-    if before.args or after.args or _may_spin(op):
+    if before.args or after.args or _may_spin(e, op):
         return False
     return all(
         inner.name.startswith(_STEADY)
@@ -201,8 +201,8 @@ def _changes_nothing(op: Op) -> bool:
 def _while(e: PythonEmitter, op: Op) -> None:
     before, after = op.regions
     condition, *passed = before.terminator.operands
-    spins = e.coroutine and _may_spin(op)
-    endless = _changes_nothing(op)
+    spins = e.coroutine and _may_spin(e, op)
+    endless = _changes_nothing(e, op)
     for result, arg in zip(op.results, after.args, strict=True):
         e.alias(result, e.ref(arg))
         e.poison.alias(result, arg)

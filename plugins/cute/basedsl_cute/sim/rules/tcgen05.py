@@ -16,7 +16,7 @@ from basedsl_cute.sim.rules.memory import access_of
 from basedsl_cute.sim.translate.attributes import parse_ints
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
-from basedsl_cute.sim.translate.rule_table import never, rule
+from basedsl_cute.sim.translate.rule_table import never, nvidia_rule
 from basedsl_cute.sim.translate.types import IntType, PtrType
 
 
@@ -25,7 +25,7 @@ def _blocks(op: Op, attribute: str = "group") -> int:
     return 2 if op.word(attribute, "cta_1") == "cta_2" else 1
 
 
-@rule("nvvm.tcgen05.alloc", sync="warp")
+@nvidia_rule("nvvm.tcgen05.alloc", sync="warp")
 def _alloc(e: PythonEmitter, op: Op) -> None:
     e.globals["tensor_memory"] = tensor_memory
     holder, count = op.operands
@@ -34,14 +34,14 @@ def _alloc(e: PythonEmitter, op: Op) -> None:
     e.wait(f"tensor_memory.allocate(g, {_blocks(op)}, {where})")
 
 
-@rule("nvvm.tcgen05.dealloc", sync="warp")
+@nvidia_rule("nvvm.tcgen05.dealloc", sync="warp")
 def _dealloc(e: PythonEmitter, op: Op) -> None:
     e.globals["tensor_memory"] = tensor_memory
     address, count = (e.lanes(value) for value in op.operands)
     e.line(f"tensor_memory.free(g, {_blocks(op)}, {address}, {count}, {e.mask}, {e.at()})")
 
 
-@rule("nvvm.tcgen05.relinquish_alloc_permit", sync="warp")
+@nvidia_rule("nvvm.tcgen05.relinquish_alloc_permit", sync="warp")
 def _relinquish(e: PythonEmitter, op: Op) -> None:
     e.globals["tensor_memory"] = tensor_memory
     e.line(f"tensor_memory.relinquish(g, {_blocks(op)}, {e.mask}, {e.at()})")
@@ -61,26 +61,26 @@ def _copy(e: PythonEmitter, op: Op) -> str:
     return e.const(copy, "tmem_copy")
 
 
-@rule("cute.tmem_load", uniform=never, sync="warp")
+@nvidia_rule("cute.tmem_load", uniform=never, sync="warp")
 def _load(e: PythonEmitter, op: Op) -> None:
     address = e.lanes(op.operands[0])
     e.let(op.results[0], f"tensor_memory.load(g, {_copy(e, op)}, {address}, {e.mask})")
 
 
-@rule("cute.tmem_store", sync="warp")
+@nvidia_rule("cute.tmem_store", sync="warp")
 def _store(e: PythonEmitter, op: Op) -> None:
     address, values = (e.lanes(value) for value in op.operands)
     e.line(f"tensor_memory.store(g, {_copy(e, op)}, {address}, {values}, {e.mask})")
 
 
-@rule("nvvm.tcgen05.wait", sync="warp")
+@nvidia_rule("nvvm.tcgen05.wait", sync="warp")
 def _wait(e: PythonEmitter, op: Op) -> None:
     if op.word("kind") == "store":
         e.globals["tensor_memory"] = tensor_memory
         e.line(f"tensor_memory.wait_for_stores(g, {e.mask}, {e.at()})")
 
 
-@rule("nvvm.tcgen05.fence")
+@nvidia_rule("nvvm.tcgen05.fence")
 def _fence(e: PythonEmitter, op: Op) -> None:
     """Order for the race check only: the simulator does all that the fence orders in program
     order.
@@ -103,7 +103,7 @@ def _form(e: PythonEmitter, op: Op, a: Value, **more: Any) -> str:
     return e.const(form, "mma_form")
 
 
-@rule("nvvm.tcgen05.mma", sync="warp")
+@nvidia_rule("nvvm.tcgen05.mma", sync="warp")
 def _mma(e: PythonEmitter, op: Op) -> None:
     d, a, b, number, accumulate, scale, lanes = op.segments()
     exponent = 0
@@ -117,7 +117,7 @@ def _mma(e: PythonEmitter, op: Op) -> None:
     e.line(f"tcgen05.mma(g, {form}, {places}, {e.mask}, None, {disabled})")
 
 
-@rule("nvvm.tcgen05.mma.ws", sync="warp")
+@nvidia_rule("nvvm.tcgen05.mma.ws", sync="warp")
 def _weight_stationary(e: PythonEmitter, op: Op) -> None:
     d, a, b, number, accumulate, *zeros = op.operands
     if zeros or isinstance(a.type, PtrType):
@@ -131,7 +131,7 @@ def _weight_stationary(e: PythonEmitter, op: Op) -> None:
 _VECTORS = {"block16": 16, "block32": 32, "default": 32}
 
 
-@rule("nvvm.tcgen05.mma.block_scale", sync="warp")
+@nvidia_rule("nvvm.tcgen05.mma.block_scale", sync="warp")
 def _scaled_mma(e: PythonEmitter, op: Op) -> None:
     d, a, b, number, accumulate, *scales = op.operands
     places = ", ".join(e.lanes(x) for x in (d, a, b, number, accumulate))
@@ -140,7 +140,7 @@ def _scaled_mma(e: PythonEmitter, op: Op) -> None:
     e.line(f"tcgen05.mma(g, {form}, {places}, {e.mask}, ({factors}))")
 
 
-@rule("nvvm.tcgen05.cp", sync="warp")
+@nvidia_rule("nvvm.tcgen05.cp", sync="warp")
 def _cp(e: PythonEmitter, op: Op) -> None:
     e.globals["tcgen05_cp"] = tcgen05_cp
     form = tcgen05_cp.CpForm(
@@ -154,14 +154,14 @@ def _cp(e: PythonEmitter, op: Op) -> None:
     e.line(f"tcgen05_cp.copy(g, {e.const(form, 'cp_form')}, {address}, {descriptor}, {e.mask})")
 
 
-@rule("nvvm.tcgen05.shift", sync="warp")
+@nvidia_rule("nvvm.tcgen05.shift", sync="warp")
 def _shift(e: PythonEmitter, op: Op) -> None:
     e.globals["tcgen05_cp"] = tcgen05_cp
     address = e.lanes(op.operands[0])
     e.line(f"tcgen05_cp.shift(g, {_blocks(op)}, {address}, {e.mask}, {e.at()})")
 
 
-@rule("nvvm.tcgen05.commit", sync="warp")
+@nvidia_rule("nvvm.tcgen05.commit", sync="warp")
 def _commit(e: PythonEmitter, op: Op) -> None:
     e.globals["tensor_queue"] = tensor_queue
     masks = e.lanes(op.operands[1]) if len(op.operands) > 1 else None

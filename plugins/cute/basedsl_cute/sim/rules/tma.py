@@ -6,7 +6,7 @@ from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import bulk_copies, bulk_groups, tensor_maps, tma
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
-from basedsl_cute.sim.translate.rule_table import rule
+from basedsl_cute.sim.translate.rule_table import nvidia_rule
 from basedsl_cute.sim.translate.types import PtrType
 
 
@@ -27,7 +27,7 @@ def _only_tiles(op: Op) -> None:
         raise MissingRuleError(op.site, f"in mode {op.word('mode')}")
 
 
-@rule("nvvm.cp.async.bulk.tensor.shared.cluster.global", sync="warp")
+@nvidia_rule("nvvm.cp.async.bulk.tensor.shared.cluster.global", sync="warp")
 def _load(e: PythonEmitter, op: Op) -> None:
     four_rows = _has_four_rows(op)
     e.globals["tma"] = tma
@@ -41,7 +41,7 @@ def _load(e: PythonEmitter, op: Op) -> None:
     )
 
 
-@rule("nvvm.cp.async.bulk.tensor.global.shared.cta", sync="warp")
+@nvidia_rule("nvvm.cp.async.bulk.tensor.global.shared.cta", sync="warp")
 def _store(e: PythonEmitter, op: Op) -> None:
     four_rows = _has_four_rows(op)
     e.globals["tma"] = tma
@@ -54,7 +54,7 @@ def _store(e: PythonEmitter, op: Op) -> None:
     )
 
 
-@rule("nvvm.cp.async.bulk.shared.cluster.global", sync="warp")
+@nvidia_rule("nvvm.cp.async.bulk.shared.cluster.global", sync="warp")
 def _bulk_load(e: PythonEmitter, op: Op) -> None:
     e.globals["bulk_copies"] = bulk_copies
     to, source, barrier, size, mask, _ = op.segments()
@@ -64,7 +64,7 @@ def _bulk_load(e: PythonEmitter, op: Op) -> None:
     e.line(f"bulk_copies.bulk_load(g, {e.mask}, {e.at()}, {places})")
 
 
-@rule("nvvm.cp.async.bulk.global.shared.cta", sync="warp")
+@nvidia_rule("nvvm.cp.async.bulk.global.shared.cta", sync="warp")
 def _bulk_store(e: PythonEmitter, op: Op) -> None:
     e.globals["bulk_copies"] = bulk_copies
     to, source, size, _, mask = op.segments()
@@ -74,7 +74,7 @@ def _bulk_store(e: PythonEmitter, op: Op) -> None:
     e.line(f"bulk_copies.bulk_store(g, {e.mask}, {e.at()}, {places})")
 
 
-@rule("nvvm.cp.async.bulk.tensor.reduce", sync="warp")
+@nvidia_rule("nvvm.cp.async.bulk.tensor.reduce", sync="warp")
 def _reduce(e: PythonEmitter, op: Op) -> None:
     _only_tiles(op)
     e.globals["tma"] = tma
@@ -85,7 +85,7 @@ def _reduce(e: PythonEmitter, op: Op) -> None:
     )
 
 
-@rule("nvvm.cp.async.bulk.tensor.prefetch")
+@nvidia_rule("nvvm.cp.async.bulk.tensor.prefetch")
 def _prefetch(e: PythonEmitter, op: Op) -> None:
     """Only the cache changes, but the tensor map has to be one."""
     _only_tiles(op)
@@ -94,7 +94,7 @@ def _prefetch(e: PythonEmitter, op: Op) -> None:
     e.line(f"tma.tma_prefetch(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {_lanes(e, coordinates)})")
 
 
-@rule("cute.tensormap_replace")
+@nvidia_rule("cute.tensormap_replace")
 def _replace(e: PythonEmitter, op: Op) -> None:
     e.globals["tensor_maps"] = tensor_maps
     place, value = op.operands
@@ -105,7 +105,7 @@ def _replace(e: PythonEmitter, op: Op) -> None:
     )
 
 
-@rule("cute.tensormap_release", sync="warp")
+@nvidia_rule("cute.tensormap_release", sync="warp")
 def _release(e: PythonEmitter, op: Op) -> None:
     e.globals["tensor_maps"] = tensor_maps
     target, source = op.operands
@@ -113,19 +113,19 @@ def _release(e: PythonEmitter, op: Op) -> None:
     e.line(f"tensor_maps.release_tensor_map(g, {e.mask}, {e.at()}, {e.branch()}, {places})")
 
 
-@rule("nvvm.fence.proxy.acquire")
+@nvidia_rule("nvvm.fence.proxy.acquire")
 def _acquire(e: PythonEmitter, op: Op) -> None:
     e.globals["tensor_maps"] = tensor_maps
     e.line(f"tensor_maps.acquire_tensor_map(g, {e.lanes(op.operands[0])}, {e.mask})")
 
 
-@rule("nvvm.cp.async.bulk.commit.group")
+@nvidia_rule("nvvm.cp.async.bulk.commit.group")
 def _commit(e: PythonEmitter, op: Op) -> None:
     e.globals["bulk_groups"] = bulk_groups
     e.line(f"bulk_groups.commit_bulk_group(g, {e.mask})")
 
 
-@rule("nvvm.cp.async.bulk.wait_group")
+@nvidia_rule("nvvm.cp.async.bulk.wait_group")
 def _wait(e: PythonEmitter, op: Op) -> None:
     e.globals["bulk_groups"] = bulk_groups
     groups = f"{op.integer('group')}, {op.flag('read')}"

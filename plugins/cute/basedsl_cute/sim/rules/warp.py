@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import warp
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
-from basedsl_cute.sim.translate.rule_table import never, rule
+from basedsl_cute.sim.translate.rule_table import never, nvidia_rule, rule
 from basedsl_cute.sim.translate.types import FloatType, IntType, LLVMStructType, element_type
 
 
@@ -16,7 +15,7 @@ def _lanes(e: PythonEmitter, op: Op) -> list[str]:
     return [e.lanes(operand) for operand in op.operands]
 
 
-@rule("nvvm.shfl.sync", uniform=never)
+@nvidia_rule("nvvm.shfl.sync", uniform=never)
 def _shfl(e: PythonEmitter, op: Op) -> None:
     members, _, b, c = e.refs(op)
     value = _lanes(e, op)[1]
@@ -30,13 +29,13 @@ def _shfl(e: PythonEmitter, op: Op) -> None:
 
 @rule("gpu.shuffle", uniform=never)
 def _gpu_shuffle(e: PythonEmitter, op: Op) -> None:
-    """Shuffle as MLIR's convert-gpu-to-nvvm does: the clamp is width-1, or 32-width for `up`."""
+    """Shuffle as MLIR's conversions do: the clamp is width-1, or lanes-width for `up`."""
     value, offset, width = op.operands
-    mode = op.word("mode")
+    mode, lanes = op.word("mode"), e.machine.lanes
     e.globals["warp"] = warp
-    w = e.ref(width)
-    members = f"num.signed(num.unsigned(i32(-1)) >> num.unsigned(i32({WARP_SIZE}) - {w}))"
-    clamp = f"i32({WARP_SIZE}) - {w}" if mode == "up" else f"{w} - i32(1)"
+    w, bits = e.ref(width), 32 if lanes <= 32 else 64
+    members = f"num.signed(num.unsigned(i{bits}(-1)) >> num.unsigned(i{bits}({bits}) - {w}))"
+    clamp = f"i32({lanes}) - {w}" if mode == "up" else f"{w} - i32(1)"
     got, valid = op.results
     e.line(
         f"{e.ref(got)}, {e.ref(valid)} = warp.shuffle(g, {mode!r}, {members}, {e.lanes(value)}, "
@@ -44,7 +43,7 @@ def _gpu_shuffle(e: PythonEmitter, op: Op) -> None:
     )
 
 
-@rule("nvvm.vote.sync", uniform=never)
+@nvidia_rule("nvvm.vote.sync", uniform=never)
 def _vote(e: PythonEmitter, op: Op) -> None:
     members, predicate = op.operands
     e.globals["warp"] = warp
@@ -61,7 +60,10 @@ def _gpu_ballot(e: PythonEmitter, op: Op) -> None:
     e.globals["warp"] = warp
     bits = f"warp.ballot(g, {_and_mask(e, op.operands[0])})"
     dtype = e.dtype(result.type)
-    e.let(result, f"num.signed({bits})" if dtype == "i32" else f"{bits}.astype({dtype})")
+    if e.machine.lanes > 32 and dtype != "i64":
+        raise MissingRuleError(op.site, f"to {result.type}: the warps have {e.machine.lanes} lanes")
+    own = "i64" if e.machine.lanes > 32 else "i32"
+    e.let(result, f"num.signed({bits})" if dtype == own else f"{bits}.astype({dtype})")
 
 
 def _and_mask(e: PythonEmitter, value: Value) -> str:
@@ -69,7 +71,7 @@ def _and_mask(e: PythonEmitter, value: Value) -> str:
     return lanes if e.mask == "None" else f"({lanes} if {e.mask} is None else {lanes} & {e.mask})"
 
 
-@rule("nvvm.match.sync", uniform=never)
+@nvidia_rule("nvvm.match.sync", uniform=never)
 def _match(e: PythonEmitter, op: Op) -> None:
     members, value = op.operands
     e.globals["warp"] = warp
@@ -78,7 +80,7 @@ def _match(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], call if isinstance(op.results[0].type, LLVMStructType) else f"{call}[0]")
 
 
-@rule("nvvm.redux.sync", uniform=never)
+@nvidia_rule("nvvm.redux.sync", uniform=never)
 def _redux(e: PythonEmitter, op: Op) -> None:
     value, members = op.operands
     type_ = element_type(value.type)
@@ -120,14 +122,14 @@ def _subgroup_reduce(e: PythonEmitter, op: Op) -> None:
     )
 
 
-@rule("nvvm.elect.sync", uniform=never)
+@nvidia_rule("nvvm.elect.sync", uniform=never)
 def _elect(e: PythonEmitter, op: Op) -> None:
     e.globals["warp"] = warp
     members = e.ref(op.operands[0]) if op.operands else "i32(-1)"
     e.let(op.results[0], f"warp.elect(g, {members}, {e.mask}, {e.at()})")
 
 
-@rule("nvvm.bar.warp.sync")
+@nvidia_rule("nvvm.bar.warp.sync")
 def _bar_warp(e: PythonEmitter, op: Op) -> None:
     """Check the member mask: lanes of a warp run in step, so there is nothing to wait for."""
     e.globals["warp"] = warp

@@ -8,14 +8,14 @@ from basedsl_cute.sim.rules.memory import access_of
 from basedsl_cute.sim.translate.attributes import parse_ints
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
-from basedsl_cute.sim.translate.rule_table import rule
+from basedsl_cute.sim.translate.rule_table import nvidia_rule
 from basedsl_cute.sim.translate.types import IntType, PtrType, VectorType, parse_type
 
 # The types that elements of A are read from registers as, by their bits.
 _HELD = {bits: IntType(bits) for bits in (8, 16, 32)}
 
 
-@rule("cute.ptx_wgmma", sync="warp")
+@nvidia_rule("cute.ptx_wgmma", sync="warp")
 def _wgmma(e: PythonEmitter, op: Op) -> None:
     e.globals["wgmma"] = wgmma
     acc, a, b, *flag = op.operands
@@ -45,19 +45,19 @@ def _wgmma(e: PythonEmitter, op: Op) -> None:
     e.line(f"wgmma.mma_async(g, {what}, {operands}, {accumulate}, {e.mask})")
 
 
-@rule("nvvm.wgmma.fence.aligned")
+@nvidia_rule("nvvm.wgmma.fence.aligned")
 def _fence(e: PythonEmitter, op: Op) -> None:
     e.globals["wgmma_queue"] = wgmma_queue
     e.line("wgmma_queue.fence_wgmma(g)")
 
 
-@rule("nvvm.wgmma.commit.group.sync.aligned")
+@nvidia_rule("nvvm.wgmma.commit.group.sync.aligned")
 def _commit(e: PythonEmitter, op: Op) -> None:
     e.globals["wgmma_queue"] = wgmma_queue
     e.line("wgmma_queue.commit_wgmma(g)")
 
 
-@rule("nvvm.wgmma.wait.group.sync.aligned")
+@nvidia_rule("nvvm.wgmma.wait.group.sync.aligned")
 def _wait(e: PythonEmitter, op: Op) -> None:
     e.globals["wgmma_queue"] = wgmma_queue
     e.line(f"wgmma_queue.wait_wgmma(g, {op.integer('group')})")

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine.memory_map import MemoryMap
+from basedsl_cute.sim.machine_model import Machine
 from basedsl_cute.sim.observe import Observer
 from basedsl_cute.sim.site import Site
 from basedsl_cute.sim.translate.affinity import affine_values
@@ -38,6 +39,7 @@ class EmitRule(Protocol):
 
     @property
     def apply(self) -> Callable[[PythonEmitter, Op], None]: ...
+    def is_volatile(self, op: Op) -> bool: ...
 
 
 class EmitRules(Protocol):
@@ -49,9 +51,9 @@ class EmitRules(Protocol):
 class PythonEmitter:
     """The source of a kernel under construction, as a coroutine or a plain function.
 
-    Rules call `let`, `line`, `ref`, `lanes` and `const`, read `mask`, and put what their lines name
-    into `globals`. `variables` are the names there that hold addresses of host memory, with the
-    variable that each is the address of.
+    Rules call `let`, `line`, `ref`, `lanes` and `const`, read `mask` and `machine`, and put what
+    their lines name into `globals`. `variables` are the names there that hold addresses of host
+    memory, with the variable that each is the address of.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class PythonEmitter:
         coroutine: bool,
         memory_map: MemoryMap,
         rules: EmitRules,
+        machine: Machine,
         observer: Observer | None = None,
     ) -> None:
         self.kernel = kernel
@@ -69,6 +72,7 @@ class PythonEmitter:
         self.coroutine = coroutine
         self.memory_map = memory_map
         self.rules = rules
+        self.machine = machine
         self.globals: dict[str, Any] = {}
         self.variables: dict[str, str] = {}
         self.mask = "None"

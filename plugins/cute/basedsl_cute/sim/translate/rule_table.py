@@ -27,37 +27,6 @@ Uniform = Callable[[UniformityAnalysis, Op], bool]
 SyncOf = Sync | Callable[[Op], Sync]
 
 
-@dataclass(frozen=True, slots=True)
-class SimRule(Rule[Emit]):
-    """A rule of the simulator for one op. `volatile` says that other threads may change what the op
-    returns, so that a loop on it may spin.
-    """
-
-    uniform: Uniform
-    sync: SyncOf
-    volatile: bool | Callable[[Op], bool]
-
-    def is_uniform(self, uniformity: UniformityAnalysis, op: Op) -> bool:
-        """True when the results of `op` are the same in all lanes of a group."""
-        return self.uniform(uniformity, op)
-
-    def is_volatile(self, op: Op) -> bool:
-        """True when other threads may change what `op` returns."""
-        return self.volatile(op) if callable(self.volatile) else self.volatile
-
-    def sync_of(self, op: Op) -> Sync:
-        """The threads that `op` waits for."""
-        return self.sync(op) if callable(self.sync) else self.sync
-
-
-def _missing(op: Op, target: str) -> MissingRuleError:
-    return MissingRuleError(op.site)
-
-
-SimRules = RuleTable[Emit, SimRule]
-RULES: SimRules = RuleTable("the simulator", SimRule, _missing)
-
-
 def from_operands(uniformity: UniformityAnalysis, op: Op) -> bool:
     """Uniform when every operand is: true of pure operations."""
     return not any(operand in uniformity.varying for operand in op.operands)
@@ -78,11 +47,62 @@ def per_block(uniformity: UniformityAnalysis, op: Op) -> bool:
     return not uniformity.many_blocks
 
 
+@dataclass(frozen=True, slots=True)
+class SimRule(Rule[Emit]):
+    """A rule of the simulator for one op. `volatile` says that other threads may change what the op
+    returns, so that a loop on it may spin.
+    """
+
+    uniform: Uniform = from_operands
+    sync: SyncOf = "none"
+    volatile: bool | Callable[[Op], bool] = False
+
+    def is_uniform(self, uniformity: UniformityAnalysis, op: Op) -> bool:
+        """True when the results of `op` are the same in all lanes of a group."""
+        return self.uniform(uniformity, op)
+
+    def is_volatile(self, op: Op) -> bool:
+        """True when other threads may change what `op` returns."""
+        return self.volatile(op) if callable(self.volatile) else self.volatile
+
+    def sync_of(self, op: Op) -> Sync:
+        """The threads that `op` waits for."""
+        return self.sync(op) if callable(self.sync) else self.sync
+
+
+def _missing(op: Op, target: str) -> MissingRuleError:
+    return MissingRuleError(op.site)
+
+
+SimRules = RuleTable[Emit, SimRule]
+
+
+def sim_rules(name: str, extends: SimRules | None = None) -> SimRules:
+    """A new table of rules; operations that it lacks have the rules of the table it `extends`. Its
+    `register` takes names of operations, and the fields of `SimRule`.
+    """
+    return RuleTable(name, SimRule, _missing, extends)
+
+
+COMMON: SimRules = sim_rules("the simulator")
+NVIDIA_RULES: SimRules = sim_rules("the simulator of NVIDIA GPUs", COMMON)
+
+
 def rule(
     *names: str,
     uniform: Uniform = from_operands,
     sync: SyncOf = "none",
     volatile: bool | Callable[[Op], bool] = False,
 ) -> Callable[[Emit], Emit]:
-    """Register the decorated function as the rule of each op in `names`."""
-    return RULES.register(*names, uniform=uniform, sync=sync, volatile=volatile)
+    """Register the decorated function as the rule of each op in `names`, on every machine."""
+    return COMMON.register(*names, uniform=uniform, sync=sync, volatile=volatile)
+
+
+def nvidia_rule(
+    *names: str,
+    uniform: Uniform = from_operands,
+    sync: SyncOf = "none",
+    volatile: bool | Callable[[Op], bool] = False,
+) -> Callable[[Emit], Emit]:
+    """Register the decorated function as the rule of each op in `names`, on NVIDIA GPUs."""
+    return NVIDIA_RULES.register(*names, uniform=uniform, sync=sync, volatile=volatile)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from basedsl_cute.sim.machine.memory_map import MemoryMap
+from basedsl_cute.sim.machine_model import Machine
 from basedsl_cute.sim.observe import Observer
 from basedsl_cute.sim.options import LockstepWidth
 from basedsl_cute.sim.translate.emitter import PythonEmitter
@@ -37,16 +38,18 @@ def specialize(
     record: KernelRecord,
     width: LockstepWidth,
     memory_map: MemoryMap,
-    rules: SimRules,
+    machine: Machine,
     observer: Observer | None = None,
 ) -> Specialization:
-    """Translate a kernel for `width`, with the lines that `observer` adds. Raises MissingRuleError
-    for an operation without a rule.
+    """Translate a kernel of `machine` for `width`, with the lines that `observer` adds. Raises
+    MissingRuleError for an operation without a rule.
     """
+    rules = machine.rules(record)
     uniformity = UniformityAnalysis(record, width == "grid", rules)
     if observer is not None:
         observer.translating(record)
-    emitter = PythonEmitter(record, uniformity, width == "warp", memory_map, rules, observer)
+    coroutine = width == "warp"
+    emitter = PythonEmitter(record, uniformity, coroutine, memory_map, rules, machine, observer)
     emitter.body(record.body)
     name = width if observer is None else f"{width} observed"
     return Specialization.of_source(

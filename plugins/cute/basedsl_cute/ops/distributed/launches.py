@@ -1,0 +1,123 @@
+"""Launches of collectives: the checks and choices of a call, made once for equal calls.
+
+A collective of a few microseconds costs as much on the host. So a workspace keeps what it found for
+PyTorch tensors of the same types, shapes and alignments: a later call looks it up, and runs the
+compiled code.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import basedsl_cute as cute
+from basedsl import ArrayRecord, DSLTypeError, from_dlpack
+from basedsl_cute.distributed import SymmetricTensor
+
+_MOST_KEPT = 4096
+_compiled: dict[Any, Any] = {}  # functions for a GPU, whose calls run no Python
+
+
+class Flat:
+    """An argument as a flat array, with its element type and sizes."""
+
+    is_on_gpu = False
+
+    def __init__(self, x: Any) -> None:
+        record = ArrayRecord.of(x)
+        expected = 1
+        for n, d in zip(reversed(record.shape), reversed(record.strides), strict=True):
+            if n != 1 and d != expected and 0 not in record.shape:
+                raise DSLTypeError(
+                    f"an array of strides {record.strides} is not contiguous",
+                    hint="pass x.contiguous()",
+                )
+            expected *= n
+        self.array = x if len(record.shape) == 1 else x.reshape(-1)
+        self.address, self.dtype = record.address, from_dlpack(*record.dtype)
+        if record.is_on_gpu:
+            self.is_on_gpu = True
+        align = min(16, record.address & -record.address or 16)
+        self.kind = record.dtype, align, record.device, expected >= 1 << 31
+        self.count = expected
+        self.rows = record.shape[0] if record.shape else 1
+        self.row = expected // self.rows if self.rows else 0
+        self.nbytes = expected * self.dtype.width // 8
+        if self.dtype.width < 8:
+            raise DSLTypeError(f"collectives take elements of whole bytes, not {self.dtype}")
+
+
+@dataclass
+class Launch:
+    """A `@jit` function, and its arguments between the arrays and the stream: a workspace's
+    `memory` and `numbers`; then `statics`.
+    """
+
+    function: Any
+    memory: SymmetricTensor
+    numbers: tuple[Any, ...]
+    statics: tuple[Any, ...]
+    code: Any = None
+    reshapes: bool = False  # some array is not flat
+
+    def run(self, arrays: tuple[Flat, ...], stream: Any) -> None:
+        """Launch it on arrays."""
+        given = (*(one.array for one in arrays), self.memory, *self.numbers, stream)
+        if not arrays[0].is_on_gpu:
+            self.function(*given, *self.statics)
+            return
+        # The rank of a workspace is dynamic, its number of slots is not.
+        kinds = (one.kind for one in arrays)
+        key = self.function, self.memory.num_ranks, self.memory.slots, self.statics, *kinds
+        self.code = _compiled.get(key)
+        if self.code is None:
+            self.code = _compiled[key] = cute.compile(self.function, *given, *self.statics)
+        self.code(*given)
+
+
+class Launches:
+    """The launches of a workspace. `stream` gives the current stream."""
+
+    def __init__(self, stream: Callable[[], Any]) -> None:
+        self._stream = stream
+        self._kept: dict[Any, Launch] = {}
+
+    def call(self, plan: Callable[..., Launch | None], arrays: tuple[Any, ...], *more: Any) -> None:
+        """Run the launch that `plan` makes of the arrays, `Flat`, and of what it takes `more`; none
+        if it makes none. Equal calls on PyTorch tensors run the one that was made first.
+        """
+        key = _key(arrays)
+        if key is not None:
+            key = plan.__name__, more, key
+            launch = self._kept.get(key)
+            if launch is not None:
+                if launch.reshapes:
+                    arrays = tuple([x.view(-1) for x in arrays])
+                launch.code(*arrays, launch.memory, *launch.numbers, self._stream())
+                return
+        given = tuple(Flat(x) for x in arrays)
+        launch = plan(*given, *more)
+        if launch is None:
+            return
+        launch.run(given, self._stream())
+        if key is not None and launch.code is not None:
+            launch.reshapes = any(x.dim() != 1 for x in arrays)
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = launch
+
+
+def _key(arrays: tuple[Any, ...]) -> Any:
+    """All that a launch depends on, of contiguous tensors of PyTorch; None for other arrays."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return None
+    tensor: Any = torch.Tensor
+    found: list[Any] = []
+    for x in arrays:
+        if type(x) is not tensor or x.is_neg() or not x.is_contiguous():
+            return None
+        found += (x.shape, x.dtype, x.device, x.data_ptr() & 15)
+    return tuple(found)
