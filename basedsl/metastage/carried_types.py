@@ -183,7 +183,7 @@ _PLAIN = frozenset((int, bool, str, bytes))
 
 
 def _equal(a: Any, b: Any) -> bool:
-    kind = type(a)
+    kind: Any = type(a)
     if is_carried(a):
         return False  # no two members are one, whatever their class's `==` says
     try:
