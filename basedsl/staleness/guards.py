@@ -354,9 +354,9 @@ class Guards:
 
     def _globals(self, scope: dict[str, Any], names: Sequence[str]) -> None:
         for name in names:
-            if name in scope or hasattr(builtins, name):
+            if name in scope or name in vars(builtins):
                 self._item(scope, name, name)
-            if name not in scope and hasattr(builtins, name):
+            if name not in scope and name in vars(builtins):
                 self._builtins.recorded[name] = vars(builtins)[name]
                 self._add(self._builtins, "builtins")
 
