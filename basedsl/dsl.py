@@ -210,7 +210,7 @@ def _resolve_callable(function: Any, args: tuple[Any, ...]) -> tuple[DSLFunction
     if isinstance(function, DSLFunction):
         return function, args
     if isinstance(function, BoundFunction):
-        return function.function, (function.instance, *args)
+        return function.function, (function.__self__, *args)
     call = inspect.getattr_static(type(function), "__call__", None)
     if isinstance(call, DSLFunction):
         return call, (function, *args)
