@@ -193,7 +193,7 @@ class Access(enum.Flag):
 def flag_member(n):
     access = Access.READ
     if n > 2:
-        access = access | Access.WRITE
+        access = Access.WRITE
     return Access.WRITE in access
 
 
