@@ -18,6 +18,7 @@ from basedsl.binding.arguments import (
 )
 from basedsl.errors import DSLCallError, DSLRuntimeError, plugin_defect, users_frames
 from basedsl.line_maps import Lined, joined, of_mlir
+from basedsl.native_call.conditions import Row
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.native_call.invoker import Invoker
 from basedsl.native_call.variant import native_variant
@@ -26,6 +27,7 @@ from basedsl.resources import HostResources, Resources, details, escape_html
 from basedsl.slips import closest_name
 from basedsl.stages import BoundCall, Built
 from basedsl.staleness.environment import Environment
+from basedsl.staleness.overlap import arrays_of, captured_stretches
 from basedsl.tracing import RUNNING
 
 # Stages of bytes that have no text.
@@ -87,6 +89,7 @@ class Compiled:
         }
         self._native: NativeVariant | None = None
         self._entry: NativeEntry | None = None
+        self._memory: list[Row] = []  # that of the captured arrays has not moved
         self._tried = self._tried_own = False
         self.__call__ = self._call
 
@@ -303,7 +306,8 @@ class Compiled:
             environment = Environment()
             rows, kept = self.guards.native_conditions()
             self._native.guard(
-                [*environment.native_conditions(), *rows], [environment, self.guards, kept]
+                [*environment.native_conditions(), *self._memory, *rows],
+                [environment, self.guards, kept],
             )
         return self._native
 
@@ -313,6 +317,12 @@ class Compiled:
         code = self._invoke.native if isinstance(self._invoke, Invoker) else None
         if code is None or self.results.returns_arguments:
             return None
+        apart: list[tuple[int, int]] = []
+        if not accepting and self.guards.arrays and arrays_of(values):
+            captured = captured_stretches(self.guards)
+            if captured is None:
+                return None
+            apart, self._memory = captured
         return native_variant(
             self.function.language,
             [self._parameters[i] for i in places],
@@ -321,6 +331,7 @@ class Compiled:
             code,
             self.results,
             accepting=accepting,
+            apart=apart,
         )
 
     def run(self, values: Sequence[Any]) -> Any:
