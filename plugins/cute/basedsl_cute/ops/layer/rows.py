@@ -20,7 +20,7 @@ _MOST_THREADS = 1024
 
 @dataclass(frozen=True)
 class RowPlan:
-    """How blocks hold rows of `columns` elements of `dtype`: `threads` threads have one row, each
+    """A block has rows of `columns` elements of `dtype`: `threads` threads have one row, each
     of them vectors of `vector` elements, and a block has `rows` rows.
     """
 
