@@ -20,8 +20,8 @@ _MOST_THREADS = 1024
 
 @dataclass(frozen=True)
 class RowPlan:
-    """A block has rows of `columns` elements of `dtype`: `threads` threads have one row, each
-    of them vectors of `vector` elements, and a block has `rows` rows.
+    """A block has `rows` rows of `columns` elements of `dtype`, each of them in the registers of
+    `threads` threads, in vectors of `vector` elements.
     """
 
     dtype: Any
