@@ -335,7 +335,11 @@ def _launch_backward(
     ).launch(grid=cute.max(blocks, 1), block=plan.block, stream=on)
     if cute.const_expr(total is not None):
         sum_parts_kernel(parts, total).launch(
-            grid=(cute.ceil_div(total.shape[1], arch.WARP_SIZE), total.shape[0], 1),
+            grid=(
+                cute.ceil_div(cute.size(total, mode=[1]), arch.WARP_SIZE),
+                cute.size(total, mode=[0]),
+                1,
+            ),
             block=_SUM_WARPS * arch.WARP_SIZE,
             stream=on,
         )
