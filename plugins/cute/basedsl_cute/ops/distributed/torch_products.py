@@ -14,7 +14,7 @@ from basedsl_cute.ops.distributed.process_group import (
     product_workspace_of,
     workspace_of,
 )
-from basedsl_cute.ops.distributed.products import VECTOR
+from basedsl_cute.ops.distributed.product_parts import VECTOR
 from basedsl_cute.ops.distributed.torch_operations import operations as collectives
 
 
