@@ -418,6 +418,29 @@ class Run:
                 },
             )
 
+    def sweep_norm(self):
+        """The all-reduce alone and with residual and norm, with other numbers of blocks."""
+        import torch
+
+        from basedsl_cute.ops import distributed as ops
+
+        shapes = (16, 8192), (512, 8192), (4096, 8192)
+        for blocks, threads in ((128, 512), (256, 256), (256, 512), (396, 256), (512, 256)):
+            if self.left() < 4:
+                break
+            space = ops.workspace(blocks=blocks, threads=threads)
+            for rows, columns in shapes:
+                x = torch.randn(rows, columns, device="cuda").to(torch.bfloat16)
+                residual, y = torch.zeros_like(x), torch.empty_like(x)
+                weight = torch.ones(columns, device="cuda", dtype=torch.bfloat16)
+                self.measure(
+                    f"{blocks} x {threads} norm {rows} x {columns}",
+                    {
+                        "with norm": partial(space.all_reduce_norm, x, residual, weight, y),
+                        "alone": partial(space.all_reduce, x, y),
+                    },
+                )
+
     def others(self):
         """All-gather, reduce-scatter and all-to-all against NCCL's; bytes are those of a rank's
         larger side.

@@ -13,15 +13,13 @@ import basedsl_cute as cute
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import tma
 from basedsl_cute.ops.distributed.product_parts import (
-    MOVERS,
     ShardScheduler,
     copy_part,
     end_launch,
     half_address,
     launch_number,
     matrices_at,
-    mover_number,
-    num_blocks,
+    take_number,
 )
 from basedsl_cute.ops.hopper.collective import (
     LoadParams,
@@ -49,18 +47,21 @@ def _push_shard(
     parts = cute.ceil_div(k, plan.columns)
     chunks = cute.ceil_div(rows, plan.lines) * parts
     own = w.rank.to(cute.Int64) * rows * k * 2
-    for step in cute.range_constexpr(1, w.num_ranks):
-        peer = (w.rank + w.num_ranks - step) % w.num_ranks
-        there = half_address(w, peer, turn, half_bytes) + own
-        for chunk in range(mover_number(), chunks, num_blocks() * MOVERS):
-            row, column = chunk // parts * plan.lines, chunk % parts * plan.columns
-            begin = (cute.Int64(row) * k + column) * 2
-            left = (rows - row, k - column)
-            source, pitch = x.iterator.toint() + begin, cute.Int64(k) * 2
-            copy_part(source, there + begin, left, pitch, plan.dtype, plan.lines, plan.columns)
-            arch.sync_warp()
-            if arch.lane_idx() == 0:
-                w.signals.notify(peer, turn + 1, chunk)
+    number = take_number(w)
+    while number < (w.num_ranks - 1) * chunks:
+        following = take_number(w)  # its answer takes as long as a part of a chunk
+        chunk = number % chunks
+        peer = (w.rank + w.num_ranks - 1 - number // chunks) % w.num_ranks
+        row, column = chunk // parts * plan.lines, chunk % parts * plan.columns
+        begin = (cute.Int64(row) * k + column) * 2
+        there = half_address(w, peer, turn, half_bytes) + own + begin
+        source, pitch = x.iterator.toint() + begin, cute.Int64(k) * 2
+        left = (rows - row, k - column)
+        copy_part(source, there, left, pitch, plan.dtype, plan.lines, plan.columns)
+        arch.sync_warp()
+        if arch.lane_idx() == 0:
+            w.signals.notify(peer, turn + 1, chunk)
+        number = following
 
 
 @cute.jit

@@ -25,7 +25,7 @@ MOVERS = 3
 
 VECTOR = 8  # elements of 16 bits that a thread moves at once
 _UNROLL = 4
-_TURN, _TICKET = 0, 1  # the counters that a launch uses
+_TURN, _ENDED, _TAKEN = range(3)  # the counters that a launch uses
 
 
 @dataclass(frozen=True)
@@ -151,12 +151,26 @@ def launch_number(w: Any) -> Any:
 
 
 @cute.jit
+def take_number(w: Any) -> Any:
+    """Return the next number of what the movers of a launch share out, from 0 on, by one warp.
+
+    So those that are resident do all of it: blocks that come later, because other kernels hold
+    multiprocessors, keep no peer waiting.
+    """
+    number = cute.Int32(0)
+    if arch.lane_idx() == 0:
+        number = w.signals.add_counter(_TAKEN, 1).to(cute.Int32)
+    return arch.shuffle_sync(number, 0)
+
+
+@cute.jit
 def end_launch(w: Any):
     """Count this block as ended; the last one of the launch counts the launch."""
     arch.sync_threads()
     if arch.thread_idx()[0] == 0:
         turn = launch_number(w)
-        before = w.signals.add_counter(_TICKET, 1)
+        before = w.signals.add_counter(_ENDED, 1)
         if before == (num_blocks() - 1).to(cute.Uint32):
-            w.signals.set_counter(_TICKET, 0)
+            w.signals.set_counter(_ENDED, 0)
+            w.signals.set_counter(_TAKEN, 0)
             w.signals.set_counter(_TURN, turn + 1)

@@ -23,9 +23,6 @@ _BITS = 16
 _SIZE = _BITS // 8  # bytes of an element
 _REGISTERS = 40  # of the producer's warps: those that move data have four vectors in flight
 _HALF_ALIGN = 1024  # bytes
-# All blocks push, and wait for what all blocks of the peers push, so they must be resident at the
-# same time: larger clusters leave multiprocessors out, where those of a GPC are no multiple.
-_MOST_BLOCKS_OF_A_CLUSTER = 2
 SLOTS = 1 << 13
 """Flags of each rank in the memory of products."""
 
@@ -94,11 +91,6 @@ class ProductWorkspace:
         if not rows * n:
             return None
         cfg = config or _chosen(rows * ranks, n, k, self.blocks, False)
-        if cfg.cluster[0] * cfg.cluster[1] > _MOST_BLOCKS_OF_A_CLUSTER:
-            raise DSLCallError(
-                f"an all-gather with a product takes clusters of at most "
-                f"{_MOST_BLOCKS_OF_A_CLUSTER} blocks, not {cfg.cluster}"
-            )
         lines, columns = _chunk(rows, k, cfg.tile[0], self.blocks * MOVERS * 2)
         self._check_room(ranks * rows * k, -(-rows // lines) * -(-k // columns))
         plan = _plan(a.dtype, cfg, lines, columns)
