@@ -74,7 +74,7 @@ class DSLFunction(Generic[P, R, C, K]):
     is a variant that native code can call.
     """
 
-    __slots__ = ("__call__", "__dict__", "__weakref__")
+    __slots__ = ("__call__", "__dict__", "__weakref__", "_is_method")
     __dsl_leaf__ = True
     __call__: Callable[..., C]
     __name__: str
@@ -342,7 +342,7 @@ class DSLFunction(Generic[P, R, C, K]):
 class BoundFunction(Generic[C, K]):
     """A decorated method bound to its instance, which is static while compiling."""
 
-    __slots__ = ("__call__", "function", "instance")
+    __slots__ = ("__call__", "function")  # few: each access of a method makes such an object
     __dsl_leaf__ = True
     __call__: Callable[..., C]
 
@@ -361,28 +361,27 @@ class BoundFunction(Generic[C, K]):
 
     def __init__(self, function: DSLFunction[..., Any, C, K], instance: Any) -> None:
         self.function = function
-        self.instance = instance
         self.__call__ = types.MethodType(function, instance)
+
+    @property
+    def __self__(self) -> Any:
+        return self.__call__.__self__  # type: ignore[attr-defined]
 
     def __copy__(self) -> Self:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> BoundFunction[C, K]:
-        return BoundFunction(self.function, copy.deepcopy(self.instance, memo))
+        return BoundFunction(self.function, copy.deepcopy(self.__self__, memo))
 
     def __reduce__(self) -> Any:
-        return getattr, (self.instance, self.function.fn.__name__)
-
-    @property
-    def __self__(self) -> Any:
-        return self.instance
+        return getattr, (self.__self__, self.function.fn.__name__)
 
     @property
     def __wrapped__(self) -> Any:
         return self.function.fn
 
     def compile(self, *args: Any, **kwargs: Any) -> K:
-        return self.function.compile(self.instance, *args, **kwargs)
+        return self.function.compile(self.__self__, *args, **kwargs)
 
 
 def _not_a_function(kind: str, fn: Any) -> DSLError:

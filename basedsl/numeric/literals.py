@@ -36,6 +36,8 @@ def as_numeric(x: Any, like: Any = None) -> Numeric:
         return from_numpy_dtype(x.dtype).concrete(x)
     if isinstance(x, (int, float)):  # a subclass, IntEnum for instance
         return as_numeric(int(x) if isinstance(x, int) else float(x), like)
+    if hasattr(type(x), "__dsl_number__"):  # the chosen member of an IntEnum
+        return as_numeric(x.__dsl_number__(), like)
     if hasattr(type(x), "__getitem__") and not isinstance(x, str):
         what = with_article(type(x))
         raise DSLTypeError(f"{what} is not a number", hint="take an element of it: x[i]")
