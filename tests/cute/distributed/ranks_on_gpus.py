@@ -156,7 +156,7 @@ def pointers(rank, ranks):
         ]
 
     x, addresses = shared(64, np.float32)
-    pad, pads = shared(pad_bytes(ranks), np.uint8)
+    _pad, pads = shared(pad_bytes(ranks), np.uint8)
     report = torch.zeros(8, dtype=torch.int32).pin_memory()
     symmetric = from_pointers(x, addresses, rank, pads=pads, report=report.numpy(), timeout=5.0)
     y = cupy.zeros(64, np.float32)
