@@ -6,7 +6,7 @@ import pytest
 
 from basedsl.lazy_names import homes, imported_later
 
-PACKAGE = '''
+PACKAGE = """
 from typing import TYPE_CHECKING
 from basedsl.lazy_names import imported_later
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lazy_package.inner import VALUE, other as renamed
 else:
     __getattr__ = imported_later(__name__{otherwise})
-'''
+"""
 
 
 @pytest.fixture
