@@ -100,6 +100,8 @@ class Numeric(metaclass=NumericMeta):
             return cls.concrete(value)
         if isinstance(value, trace.ir.Value):
             return cls._from_checked(value, trace)
+        if hasattr(type(value), "__dsl_number__"):  # the chosen member of an IntEnum
+            return cls(value.__dsl_number__())
         number = check_literal(cls, value)
         kit = kit_of(trace)
         kit.begin()
@@ -493,8 +495,12 @@ def _check_float(T: type[Numeric], value: Number) -> float:
 
 
 def _reject(T: type[Numeric], value: Any) -> Number:
+    shown = repr(value)
+    what = f"{shown} of type {type(value).__name__}"
+    if len(shown) > 40:
+        what = with_article(type(value))
     raise DSLTypeError(
-        f"{T.__name__}(...) takes a number, not {value!r} of type {type(value).__name__}",
+        f"{T.__name__}(...) takes a number, not {what}",
         hint="convert one element, or one number, at a time",
     )
 
