@@ -35,6 +35,7 @@ def test_values_end_with_their_last_use(record, ops):
     then = choice.regions[0]
     assert last_uses(then) == {}  # what it yields is needed outside
 
+
 MEMORY = """
 %one = arith.constant 1 : i64
 %a = llvm.alloca %one x i32 : (i64) -> !llvm.ptr
