@@ -162,7 +162,7 @@ def known_rows(array: RegisterArray, address: int, nbytes: int) -> tuple[int, in
 
 
 def clean_rows(g: Group, a: MemoryAccess) -> bytearray:
-    """Of each row of an array, 1 once all lanes have written it."""
+    """The bytes that are 1 for each row of an array which all lanes have written."""
     marks = g.register_marks.get(a.register)  # type: ignore[arg-type]
     return bytearray(b"\1") * len(register_rows(g, a)) if marks is None else marks.clean
 
