@@ -169,7 +169,9 @@ def clean_rows(g: Group, a: MemoryAccess) -> bytearray:
 
 def unwritten(g: Group, a: MemoryAccess, row: int, m: Mask) -> Poison | None:
     """The poison of a read of rows of which not all lanes have written all."""
-    return g.register_marks[a.register].poison(g, a, row, m)  # type: ignore[index]
+    assert a.register is not None
+    marks: RegisterMarks = g.register_marks[a.register]
+    return marks.poison(g, a, row, m)
 
 
 def register_range(g: Group, a: MemoryAccess, address: Any) -> tuple[int, int]:
