@@ -76,6 +76,20 @@ def test_products_and_their_gradients(group, operation):
 
 
 @pytest.mark.filterwarnings("ignore:collectives of group")
+def test_compiled_in_one_graph(group):
+    def layer(x, weight):
+        return ops.all_reduce(ops.all_gather_matmul(x, weight, group).relu())
+
+    x, weight = torch.randn(4, 6, requires_grad=True), torch.randn(5, 6)
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    wanted, got = layer(x, weight), compiled(x, weight)
+    assert torch.equal(got, wanted)
+    (one,) = torch.autograd.grad(got.sum(), x)
+    (other,) = torch.autograd.grad(wanted.sum(), x)
+    assert torch.equal(one, other)
+
+
+@pytest.mark.filterwarnings("ignore:collectives of group")
 def test_a_mesh_is_a_group(group):
     mesh = torch.distributed.init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))
     assert torch.equal(ops.all_reduce(torch.ones(2), mesh["tp"]), torch.ones(2))
@@ -94,18 +108,29 @@ def test_without_a_process_group():
         distributed.from_torch(torch.zeros(3))
 
 
-@pytest.mark.slow
-def test_a_tensor_parallel_layer_under_torchrun():
-    program = ROOT / "examples" / "torch" / "tensor_parallel.py"
+def torchrun(program, ranks):
+    """Run a program without GPUs, and return what it says."""
     done = subprocess.run(
-        [*LAUNCHER, "--nproc-per-node=2", program],
+        [*LAUNCHER, f"--nproc-per-node={ranks}", program],
         capture_output=True,
         text=True,
         check=False,
         timeout=200,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
     )
-    assert "a layer on 2 ranks is equal to the layer on one" in done.stdout, done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_a_tensor_parallel_layer_under_torchrun():
+    said = torchrun(ROOT / "examples" / "torch" / "tensor_parallel.py", 2)
+    assert "a layer on 2 ranks is equal to the layer on one" in said, said
+
+
+@pytest.mark.slow
+def test_grids_of_hosts_under_torchrun():
+    said = torchrun(Path(__file__).parent / "grid_of_ranks.py", 4)
+    assert said.count("3 grids are right on cpu") == 4, said
 
 
 def test_equal_calls_run_the_launch_that_was_made_first():

@@ -138,6 +138,15 @@ def _why_not(group: Any, tensor: Any) -> str | None:
     return None
 
 
+def constant_for_dynamo(function: Any) -> Any:
+    """Have `torch.compile` call a function while it traces, and keep the result: what
+    `torch.compiler.assume_constant_result` does, without an import of PyTorch.
+    """
+    function._dynamo_marked_constant = True
+    return function
+
+
+@constant_for_dynamo
 def name_of(group: Any) -> str:
     """Return the name of a group: of a process group, of a `DeviceMesh` of one mode, or the name
     itself; None is the whole world. Raises DSLCallError for a mesh of several modes.
