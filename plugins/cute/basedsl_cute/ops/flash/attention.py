@@ -162,6 +162,10 @@ def attention(
         )
     elif isinstance(config, hopper.Config) and not is_dense:
         raise DSLTypeError("attention: the kernel of ops.hopper takes no packed or paged sequences")
+    if isinstance(config, hopper.Config) and out is not None:
+        record = ArrayRecord.of(out, "out")
+        is_aligned = record.address % 16 == 0 and not any(d % 8 for d in record.strides[:-1])
+        config = replace(config, is_wide=config.is_wide and is_aligned)
     result, views = _results(lib, q, out, extents, layout, packed, return_lse, config)
     if out is not None:
         check_apart("out", out, {"q": q, "k": k, "v": v})

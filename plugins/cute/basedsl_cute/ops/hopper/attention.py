@@ -42,6 +42,7 @@ class Config:
     loaded while it writes another; those of a head follow each other if `by_head`. With `between`,
     sums are scaled between the two products of a tile of keys, while the tensor cores work on the
     first; with `pinned`, weights are summed under the exponentials: both take a few registers more.
+    Results are written in vectors of 16 bytes if `is_wide`, to which their rows are aligned then.
     """
 
     tile: tuple[int, int] = (128, 128)
@@ -52,6 +53,7 @@ class Config:
     by_head: bool = False
     between: bool = True
     pinned: bool = True
+    is_wide: bool = True
 
     @property
     def groups(self) -> int:
@@ -215,7 +217,7 @@ def forward_kernel(
             # So that nothing of this is computed ahead and kept through the loops.
             own_o = mma_o.get_slice(arch.inline_ptx("mov.b32 $0, $1;", [lane], cute.Int32))
             result = as_rows(own_o.partition_C(cute.make_identity_tensor((m, head_v))))
-            finish(softmax, sums, result, target, row * m, own_head, 1)
+            finish(softmax, sums, result, target, row * m, own_head, 1, cfg.is_wide)
             work = walk.following(work)
 
 
