@@ -27,7 +27,7 @@ def lamport_norm_kernel(
     epsilon: cute.Float32,
     plan: cute.Constexpr,
 ):
-    """What `norm_kernel` does, for a row of `count` vectors in each block."""
+    """Do what `norm_kernel` does, with a row of `count` vectors in each block."""
     thread, row = arch.thread_idx()[0], arch.block_idx()[0]
     own, before = fragment_of(plan), fragment_of(plan)
     own.fill(0)
