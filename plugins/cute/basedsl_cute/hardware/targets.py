@@ -9,7 +9,8 @@ import functools
 import re
 from dataclasses import dataclass
 
-from basedsl import DSLError
+from basedsl import DSLError, ask_plugins
+from basedsl_cute import hookspecs
 from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS
 
 ENVIRONMENT_VARIABLE = "CUTE_DSL_ARCH"
@@ -153,6 +154,9 @@ def target_of(name: str) -> Target:
     """Return the row called `name`; DSLError with the known ones if there is none."""
     found = TARGETS.get(name.strip().lower())
     if found is None:
+        _add_plugins_targets()
+        found = TARGETS.get(name.strip().lower())
+    if found is None:
         renamed = name.strip().lower().replace("sm_101", "sm_110")
         raise DSLError(
             f"{name!r} is no target",
@@ -164,11 +168,22 @@ def target_of(name: str) -> Target:
     return found
 
 
+def _add_plugins_targets() -> None:
+    """Add the architectures of other plugins to the table."""
+    for answer in ask_plugins(hookspecs.basedsl_cute_architectures):
+        for target in answer:
+            if not isinstance(target, Target) or _NAME.fullmatch(target.name) is None:
+                raise DSLError(f"a plugin's architecture is {target!r}, not a Target called sm_XY")
+            TARGETS.setdefault(target.name, target)
+
+
 def target_for_capability(major: int, minor: int) -> Target:
     """Return the target for a device of this compute capability: its own row, or the newest that
     such a device still runs. DSLError for a device older than all rows.
     """
     preferred = _PREFERRED.get((major, minor), f"sm_{major}{minor}")
+    if preferred not in TARGETS:
+        _add_plugins_targets()
     if preferred in TARGETS:
         return TARGETS[preferred]
     older = [
