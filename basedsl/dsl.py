@@ -11,20 +11,21 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
-from basedsl.binding import argument_type
-from basedsl.compiled import Compiled
-from basedsl.driver import Driver
 from basedsl.errors import DSLCallError, DSLTypeError, users_frames, with_article
 from basedsl.function import BoundFunction, DSLFunction
 from basedsl.language import Language
 from basedsl.location import is_internal, mark_internal
-from basedsl.mlir import MLIRContext
 from basedsl.options import Options
-from basedsl.tracer import ir_types
+
+if TYPE_CHECKING:  # decorating a function loads nothing of what compiles it
+    from basedsl.compiled import Compiled
+    from basedsl.driver import Driver
+    from basedsl.mlir import MLIRContext
 
 L = TypeVar("L", bound=Language)
 P = ParamSpec("P")
@@ -37,12 +38,24 @@ class DSL(Generic[L]):
 
     def __init__(self, language: L) -> None:
         self.language = language
-        self.driver = Driver(language)
+        self._driver: Driver | None = None
+        self._lock = threading.Lock()
         _hide_frames(type(language))
         self._has_decorated = False
 
     def __repr__(self) -> str:
         return f"DSL({self.name!r})"
+
+    @property
+    def driver(self) -> Driver:
+        """The compiler of the decorated functions, loaded by the first one of a program."""
+        if self._driver is None:
+            from basedsl.driver import Driver
+
+            with self._lock:
+                if self._driver is None:
+                    self._driver = Driver(self.language)
+        return self._driver
 
     @property
     def name(self) -> str:
@@ -150,6 +163,9 @@ class DSL(Generic[L]):
         """Return the MLIR types that the Python object `value` becomes as an argument; none for a
         static one. Raises DSLCallError for an object that the DSL cannot pass.
         """
+        from basedsl.binding import argument_type
+        from basedsl.tracer import ir_types
+
         with users_frames():
             kind = argument_type(self.language, value, None, "value")
             with self.mlir.entered():
@@ -163,12 +179,15 @@ class DSL(Generic[L]):
             return given
         return self.options.parse(given) if isinstance(given, str) else self.options
 
+    def _call(self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self.driver.call(function, args, kwargs)
+
     def _decorate(self, fn: Any, kind: str, preprocess: bool) -> Any:
         if fn is None:
             return lambda fn: self._decorate(fn, kind, preprocess)
         with users_frames():
             made = self.language.function_class(
-                self.language, fn, kind, preprocess, self.driver.call, self.compile
+                self.language, fn, kind, preprocess, self._call, self.compile
             )
         if not self._has_decorated and not is_internal(made.fn.__code__.co_filename):
             self._has_decorated = True
@@ -191,7 +210,7 @@ def _resolve_callable(function: Any, args: tuple[Any, ...]) -> tuple[DSLFunction
     if isinstance(function, DSLFunction):
         return function, args
     if isinstance(function, BoundFunction):
-        return function.function, (function.instance, *args)
+        return function.function, (function.__self__, *args)
     call = inspect.getattr_static(type(function), "__call__", None)
     if isinstance(call, DSLFunction):
         return call, (function, *args)

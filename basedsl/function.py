@@ -19,10 +19,7 @@ from basedsl.errors import (
     users_frames,
     with_article,
 )
-from basedsl.line_maps import Lined, of_rewritten
 from basedsl.location import is_rewritten
-from basedsl.metastage.control_flow import CONTROL_FLOW
-from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.numeric import Numeric, is_dynamic
 from basedsl.slips import closest_name
 from basedsl.tracing import RUNNING, Trace, current_trace_or_none
@@ -33,6 +30,8 @@ if TYPE_CHECKING:  # a process that finds its code on the disk never imports the
 
     from typing_extensions import ParamSpec, TypeVar
 
+    from basedsl.line_maps import Lined
+    from basedsl.native_call.entry import NativeEntry, NativeVariant
     from basedsl.prestage import StagedFunction
 
     P = ParamSpec("P", default=...)
@@ -75,7 +74,7 @@ class DSLFunction(Generic[P, R, C, K]):
     is a variant that native code can call.
     """
 
-    __slots__ = ("__call__", "__dict__", "__weakref__")
+    __slots__ = ("__call__", "__dict__", "__weakref__", "_is_method")
     __dsl_leaf__ = True
     __call__: Callable[..., C]
     __name__: str
@@ -158,6 +157,8 @@ class DSLFunction(Generic[P, R, C, K]):
 
     def lined_source(self) -> Lined:
         """Return the text of the function as its file has it, with the lines of the file."""
+        from basedsl.line_maps import Lined
+
         text = self.written_source()
         code = self.fn.__code__
         first = code.co_firstlineno
@@ -166,6 +167,8 @@ class DSLFunction(Generic[P, R, C, K]):
 
     def lined_staged_source(self) -> Lined:
         """Return the rewritten function, with the lines of the file that its lines come from."""
+        from basedsl.line_maps import of_rewritten
+
         staged = self.stage()
         return of_rewritten(staged.source, staged.tree, self.fn.__code__.co_filename)
 
@@ -292,6 +295,8 @@ class DSLFunction(Generic[P, R, C, K]):
         parameters = signature.native()
         if parameters is None:
             return
+        from basedsl.native_call.entry import new_entry
+
         with self.variants.lock:
             entry = self._entry
             if entry is None or self._entry_signature is not signature:
@@ -337,7 +342,7 @@ class DSLFunction(Generic[P, R, C, K]):
 class BoundFunction(Generic[C, K]):
     """A decorated method bound to its instance, which is static while compiling."""
 
-    __slots__ = ("__call__", "function", "instance")
+    __slots__ = ("__call__", "function")  # few: each access of a method makes such an object
     __dsl_leaf__ = True
     __call__: Callable[..., C]
 
@@ -356,28 +361,27 @@ class BoundFunction(Generic[C, K]):
 
     def __init__(self, function: DSLFunction[..., Any, C, K], instance: Any) -> None:
         self.function = function
-        self.instance = instance
         self.__call__ = types.MethodType(function, instance)
+
+    @property
+    def __self__(self) -> Any:
+        return self.__call__.__self__  # type: ignore[attr-defined]
 
     def __copy__(self) -> Self:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> BoundFunction[C, K]:
-        return BoundFunction(self.function, copy.deepcopy(self.instance, memo))
+        return BoundFunction(self.function, copy.deepcopy(self.__self__, memo))
 
     def __reduce__(self) -> Any:
-        return getattr, (self.instance, self.function.fn.__name__)
-
-    @property
-    def __self__(self) -> Any:
-        return self.instance
+        return getattr, (self.__self__, self.function.fn.__name__)
 
     @property
     def __wrapped__(self) -> Any:
         return self.function.fn
 
     def compile(self, *args: Any, **kwargs: Any) -> K:
-        return self.function.compile(self.instance, *args, **kwargs)
+        return self.function.compile(self.__self__, *args, **kwargs)
 
 
 def _not_a_function(kind: str, fn: Any) -> DSLError:
@@ -401,6 +405,8 @@ def bind_staged(staged: StagedFunction, trace: Trace) -> Callable[..., Any]:
     """Return the rewritten function, ready to run in `trace`; print its text if the option
     `print_after_preprocess` is set.
     """
+    from basedsl.metastage.control_flow import CONTROL_FLOW
+
     if trace.options.print_after_preprocess:
         print(staged.source)
     return staged.bind(CONTROL_FLOW)

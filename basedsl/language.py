@@ -13,21 +13,22 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from basedsl.binding.arguments import ArgumentType
-from basedsl.binding.result_types import ResultType
-from basedsl.binding.results import Results
-from basedsl.compiled import Compiled
 from basedsl.errors import DSLCallError, DSLRuntimeError, plugin_defect
-from basedsl.findings import Finding
 from basedsl.function import DSLFunction
-from basedsl.mlir import Bindings, new_function
-from basedsl.native_call.invoker import native_invoker
 from basedsl.numeric import Float64, Int64
-from basedsl.objectstage import Pipeline, Stages
 from basedsl.options import Options
-from basedsl.tracing import Emitter, Trace
+
+if TYPE_CHECKING:  # a plugin's declaration loads nothing of what compiles
+    from basedsl.binding.arguments import ArgumentType
+    from basedsl.binding.result_types import ResultType
+    from basedsl.binding.results import Results
+    from basedsl.compiled import Compiled
+    from basedsl.findings import Finding
+    from basedsl.mlir import Bindings
+    from basedsl.objectstage import Pipeline, Stages
+    from basedsl.tracing import Emitter, Trace
 
 
 class Language:
@@ -50,20 +51,30 @@ class Language:
     bindings_package: ClassVar[str | None] = None
     #: The record of options, a subclass of `Options`.
     options_class: ClassVar[type[Options]] = Options
-    #: The classes of decorated and of compiled functions.
+    #: The class of decorated functions.
     function_class: ClassVar[type[DSLFunction]] = DSLFunction
-    compiled_class: ClassVar[type[Compiled]] = Compiled
     #: True if `executor` can run the pipeline's outputs in another process too: then compilations
     #: are stored in the disk cache.
     kept_on_disk: ClassVar[bool] = True
     #: Names of packages whose programs this DSL runs as well.
     stands_for: ClassVar[tuple[str, ...]] = ()
-    #: Classes of exceptions without a source location, such as those of a library that also works
-    #: outside of compilations. Raised while tracing, they become DSLErrors at the user's line.
-    plain_errors: ClassVar[tuple[type[Exception], ...]] = ()
-
     #: The call that prints a value at run time, for the remark on a `print` while compiling.
     run_time_print: ClassVar[str] = ""
+
+    @property
+    def compiled_class(self) -> type[Compiled]:
+        """The class of compiled functions, a subclass of `Compiled`. The first compilation asks."""
+        from basedsl.compiled import Compiled
+
+        return Compiled
+
+    @property
+    def plain_errors(self) -> tuple[type[Exception], ...]:
+        """Classes of exceptions without a source location, such as those of a library that also
+        works outside of compilations. Raised while tracing, they become DSLErrors at the user's
+        line.
+        """
+        return ()
 
     def hint(self, error: Exception, source: str) -> str | None:
         """Return what to write instead of `source`, the user's expression at which Python raised
@@ -138,6 +149,8 @@ class Language:
         `func.func`, and return it. It is called `symbol`, and its first region has one block with
         arguments of `types`, a sequence of `ir.Type`.
         """
+        from basedsl.mlir import new_function
+
         return new_function(trace.ir, symbol, types, body=True)
 
     def end_function(self, trace: Trace, operation: Any, values: Sequence[Any]) -> None:
@@ -208,6 +221,8 @@ class Language:
         `arguments` are the types of the function's arguments, one for each parameter, `results` is
         the structure of what it returns, and `settings` is the record of options.
         """
+        from basedsl.native_call.invoker import native_invoker
+
         if not isinstance(stages.artifact, bytes):
             made = "no artifact" if stages.artifact is None else "text"
             raise plugin_defect(

@@ -48,12 +48,14 @@ def programs() -> dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any,
     ints, array = lambda i: (i, i + 1), lambda i: (np.arange(10.0) + i,)
     compiled = toy.compile(toy.jit(add), 1, 2)
     named = toy.jit(add)
+    scale = Scale()
     found: dict[str, Any] = {
         "empty": (lambda *args: None, ints),
         "two ints": (toy.jit(add), ints),
         "two ints, compiled object": (compiled, ints),
         "one array": (toy.jit(first), array),
         "one int, method": (Scale().times, lambda i: (i,)),
+        "one int, method looked up": (lambda x: scale.times(x), lambda i: (i,)),
         "two ints, by keyword": (lambda a, b: named(a=a, b=b), ints),
     }
     try:

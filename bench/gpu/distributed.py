@@ -31,7 +31,13 @@ def main():
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--check-only", action="store_true")
     parser.add_argument("--blocks", type=int, default=128)
+    parser.add_argument("--parts", help="names of the parts to run, with commas between them")
     options = parser.parse_args()
+    return on_all_gpus(options, rank_main)
+
+
+def on_all_gpus(options, function):
+    """Run `function(rank, count, options, began)` in a process for each GPU."""
     import torch
 
     count = torch.cuda.device_count()
@@ -44,18 +50,19 @@ def main():
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    torch.multiprocessing.spawn(rank_main, (count, options, time.time()), nprocs=count)
+    torch.multiprocessing.spawn(function, (count, options, time.time()), nprocs=count)
     return 0
 
 
-def rank_main(rank, count, options, began):
+def rank_main(rank, count, options, began, kind=None):
+    """Run the measurements of a rank, which are those of `Run` or of another `kind`."""
     import torch
     import torch.distributed as dist
 
     warnings.simplefilter("ignore", FutureWarning)
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", rank=rank, world_size=count, device_id=torch.device(rank))
-    run = Run(rank, count, options, began)
+    run = (kind or Run)(rank, count, options, began)
     try:
         run.everything()
     except Exception:  # printed with its rank, and raised again
@@ -96,6 +103,8 @@ class Run:
 
     def everything(self):
         parts = [self.check, self.late, self.all_reduce, self.norm, self.others, self.sweep]
+        if self.options.parts:
+            parts = [getattr(self, name) for name in self.options.parts.split(",")]
         for part in parts[: 2 if self.options.check_only else None]:
             if self.left() < 5:
                 self.say(f"no time for {part.__name__}")
@@ -408,6 +417,29 @@ class Run:
                     "NCCL, then PyTorch": apart,
                 },
             )
+
+    def sweep_norm(self):
+        """The all-reduce alone and with residual and norm, with other numbers of blocks."""
+        import torch
+
+        from basedsl_cute.ops import distributed as ops
+
+        shapes = (16, 8192), (512, 8192), (4096, 8192)
+        for blocks, threads in ((128, 512), (256, 256), (256, 512), (396, 256), (512, 256)):
+            if self.left() < 4:
+                break
+            space = ops.workspace(blocks=blocks, threads=threads)
+            for rows, columns in shapes:
+                x = torch.randn(rows, columns, device="cuda").to(torch.bfloat16)
+                residual, y = torch.zeros_like(x), torch.empty_like(x)
+                weight = torch.ones(columns, device="cuda", dtype=torch.bfloat16)
+                self.measure(
+                    f"{blocks} x {threads} norm {rows} x {columns}",
+                    {
+                        "with norm": partial(space.all_reduce_norm, x, residual, weight, y),
+                        "alone": partial(space.all_reduce, x, y),
+                    },
+                )
 
     def others(self):
         """All-gather, reduce-scatter and all-to-all against NCCL's; bytes are those of a rank's

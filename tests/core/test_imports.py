@@ -35,6 +35,24 @@ print(*sorted(set(sys.modules) - before))
 """
 
 
+#: What only calls and compilations need: naming a decorator loads none of it.
+COMPILERS = (
+    "basedsl.driver", "basedsl.metastage", "basedsl.native_call",
+    "basedsl.objectstage", "basedsl.prestage", "basedsl_cute.algebra", "basedsl_cute.device",
+    "basedsl_cute.dialect", "basedsl_cute.hardware", "basedsl_cute.host", "basedsl_cute.tensors",
+)  # fmt: skip
+
+
+def test_the_decorators_load_nothing_of_what_compiles():
+    program = "import sys, basedsl_cute as cute; cute.jit; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    loaded = done.stdout.split()
+    assert "basedsl.dsl" in loaded
+    assert [name for name in loaded if name.startswith(COMPILERS)] == []
+
+
 @pytest.mark.parametrize(
     ("module", "dsl"), [("basedsl_toy.dsl", "TOY"), ("basedsl_cute.dsl.cute", "CUTE")]
 )
@@ -56,8 +74,9 @@ FINDERS = """
 import importlib, pkgutil, sys
 finders = list(sys.meta_path)
 import basedsl_cute
-# Second paths of one module, and what needs JAX, are left out.
+# Second paths of one module, and what needs JAX or PyTorch, are left out.
 OTHERS = "basedsl_cute.cute.", "basedsl_cute.jax", "basedsl_cute.interop.jax"
+OTHERS += ("basedsl_cute.ops.gemm.torch_matmul",)
 for module in pkgutil.walk_packages(basedsl_cute.__path__, "basedsl_cute."):
     if not module.name.startswith(OTHERS):
         importlib.import_module(module.name)

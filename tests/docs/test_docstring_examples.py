@@ -21,7 +21,8 @@ def modules():
         package = importlib.import_module(f"basedsl_cute.{room}")
         yield package.__name__
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            yield info.name
+            if info.name != "basedsl_cute.ops.gemm.torch_matmul":  # it imports PyTorch
+                yield info.name
 
 
 def examples(module):

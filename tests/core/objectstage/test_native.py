@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import math
-import platform
 import struct
 import subprocess
 import sys
 import threading
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 from basedsl.errors import CompilerBug, DSLRuntimeError
-from basedsl.objectstage import PassFailed, asserts, native, run
+from basedsl.objectstage import PassFailed, native, run
 from basedsl.objectstage.lowering import native_pipeline
 from basedsl.objectstage.native import NativeTarget
 
@@ -26,25 +24,6 @@ F32, F64, I32, I64, PTR = (
     ctypes.c_int64,
     ctypes.c_void_p,
 )
-
-
-@pytest.fixture
-def object_of(mlir_context):
-    def object_of(text, pipeline=None):
-        with mlir_context.entered():
-            module = mlir_context.bindings.ir.Module.parse(text)
-            return run(pipeline or native_pipeline(), module, mlir_context).artifact
-
-    return object_of
-
-
-@pytest.fixture
-def compiled(object_of):
-    def compiled(text, result, *arguments, pipeline=None, symbols=None, name="f"):
-        code = native.load_object(object_of(text, pipeline), symbols)
-        return code.function(name, result, *arguments)
-
-    return compiled
 
 
 @pytest.mark.parametrize("opt_level", [0, 1, 2, 3])
@@ -204,125 +183,6 @@ def test_sums_are_not_reordered(compiled):
     for value in values:
         expected += value
     assert f(values.ctypes.data, values.size) == expected
-
-
-@pytest.mark.parametrize("features", [None, ""])
-@pytest.mark.parametrize(
-    ("kind", "dtype"), [("f16", np.dtype(np.float16)), ("bf16", np.dtype(ml_dtypes.bfloat16))]
-)
-def test_narrow_floats_with_and_without_hardware(compiled, kind, dtype, features):
-    text = f"""
-    func.func @f(%p: !llvm.ptr, %q: !llvm.ptr, %r: !llvm.ptr) {{
-      %x = llvm.load %p : !llvm.ptr -> {kind}
-      %y = llvm.load %q : !llvm.ptr -> {kind}
-      %0 = arith.mulf %x, %y : {kind}
-      %1 = math.sqrt %0 : {kind}
-      %2 = arith.extf %1 : {kind} to f64
-      %3 = arith.constant 3.0 : f64
-      %4 = arith.mulf %2, %3 : f64
-      %5 = arith.truncf %4 : f64 to {kind}
-      llvm.store %5, %r : {kind}, !llvm.ptr
-      return
-    }}"""
-    x86 = "x86" in platform.machine()
-    cpu = "" if features is None else "x86-64" if x86 else "generic"
-    target = NativeTarget(cpu=cpu, features=features)
-    f = compiled(text, None, PTR, PTR, PTR, pipeline=native_pipeline(target=target))
-    for a, b in ((1.5, 2.25), (0.1, 0.3), (200.0, 50.0), (1e-4, 1e-3)):
-        x, y, r = (np.array([v], dtype) for v in (a, b, 0))
-        f(x.ctypes.data, y.ctypes.data, r.ctypes.data)
-        root = np.sqrt((x * y).astype(dtype).astype(np.float32)).astype(dtype)
-        assert r[0] == (root.astype(np.float64) * 3.0).astype(dtype)[0]
-
-
-def halves_and_neighbours(dtype):
-    """Every value of a 16-bit float, and the doubles and floats around and between them."""
-    with np.errstate(all="ignore"):
-        every = np.arange(2**16, dtype=np.uint16).view(dtype).astype(np.float64)
-        middle = (every + np.roll(every, -1)) / 2
-        near = [np.nextafter(middle, s * np.inf) for s in (1, -1)]
-        floats = [np.nextafter(middle.astype(np.float32), np.float32(s * 9e9)) for s in (1, -1)]
-        return np.concatenate([every, middle, *near, *floats, every * 1.0000001])
-
-
-@pytest.mark.parametrize("kind", ["half", "bfloat"])
-def test_narrow_float_conversions_round_as_ieee_says(kind):
-    dtype = np.dtype(np.float16 if kind == "half" else ml_dtypes.bfloat16)
-    short = {"half": "hf", "bfloat": "bf"}[kind]
-    loops = "".join(
-        f"""
-define void @from_{c}(ptr %p, ptr %q, i64 %n) {{
-entry:
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %pi = getelementptr {c}, ptr %p, i64 %i
-  %qi = getelementptr {kind}, ptr %q, i64 %i
-  %x = load {c}, ptr %pi
-  %y = call {kind} @{name}({c} %x)
-  store {kind} %y, ptr %qi
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, %n
-  br i1 %more, label %loop, label %end
-end:
-  ret void
-}}
-declare {kind} @{name}({c})
-"""
-        for c, name in (("float", f"__truncsf{short}2"), ("double", f"__truncdf{short}2"))
-    )
-    code = native.load_object(native.compile_llvmir(loops))
-    wide = halves_and_neighbours(dtype)
-    for c, from_type in (("float", np.float32), ("double", np.float64)):
-        with np.errstate(all="ignore"):
-            values = wide.astype(from_type)
-            expected = values.astype(np.float16) if kind == "half" else rounded_once(values)
-        got = np.empty(values.size, dtype)
-        code.function(f"from_{c}", None, PTR, PTR, I64)(
-            values.ctypes.data, got.ctypes.data, values.size
-        )
-        nan = np.isnan(values)
-        assert np.isnan(got[nan].astype(np.float32)).all()
-        wrong = (got.view(np.uint16) != expected.view(np.uint16)) & ~nan
-        assert not wrong.any(), values[wrong][:5]
-
-
-def rounded_once(values):
-    """float32 or float64 to bfloat16, by comparing with both neighbours exactly."""
-
-    def exact(narrow):
-        wide = narrow.astype(np.float64)
-        return np.where(np.isinf(wide), np.sign(wide) * 2.0**128, wide)
-
-    best = values.astype(np.float32).astype(ml_dtypes.bfloat16)
-    bits = best.view(np.uint16)
-    for step in (-1, 1):
-        other = (bits + np.uint16(step % 2**16)).view(ml_dtypes.bfloat16)
-        a, b = (np.abs(exact(v) - values) for v in (best, other))
-        even = (other.view(np.uint16) & 1) == 0
-        better = (b < a) | ((b == a) & even & (best.view(np.uint16) & 1 == 1))
-        same_sign = np.signbit(other.astype(np.float32)) == np.signbit(values)
-        best = np.where(better & same_sign, other, best)
-    return best
-
-
-def test_every_half_widens_exactly():
-    text = """
-define void @f(ptr %p, ptr %q) {
-  %x = load half, ptr %p
-  %y = call float @__extendhfsf2(half %x)
-  store float %y, ptr %q
-  ret void
-}
-declare float @__extendhfsf2(half)
-"""
-    f = native.load_object(native.compile_llvmir(text)).function("f", None, PTR, PTR)
-    halves = np.arange(0, 2**16, dtype=np.uint16).view(np.float16)
-    got = np.empty(halves.size, np.float32)
-    for i in range(0, halves.size, 7):
-        f(halves.ctypes.data + 2 * i, got.ctypes.data + 4 * i)
-    expected = halves.astype(np.float32)
-    np.testing.assert_array_equal(got[::7], expected[::7])
 
 
 def test_wide_integers_divide(compiled):
@@ -566,80 +426,3 @@ def test_what_cannot_be_lowered_is_told_not_crashed_on(
     with pytest.raises(PassFailed, match=message) as caught:
         object_of(text)
     assert (caught.value.span.filename, caught.value.span.line) == ("user.py", 4)
-
-
-# Assertions --------------------------------------------------------------------------------------
-
-
-def asserting(message, line=3):
-    return f"""
-    func.func @f(%x: i64) -> i64 {{
-      %c0 = arith.constant 0 : i64
-      %c1 = arith.constant 1 : i64
-      %r = scf.for %i = %c0 to %x step %c1 iter_args(%s = %c0) -> i64 : i64 {{
-        %c5 = arith.constant 5 : i64
-        %0 = arith.cmpi slt, %i, %c5 : i64
-        cf.assert %0, "{message}" loc("user.py":{line}:9)
-        %t = arith.addi %s, %i : i64
-        scf.yield %t : i64
-      }}
-      return %r : i64
-    }}"""
-
-
-def test_a_failed_assertion_leaves_the_function_and_raises(compiled):
-    f = compiled(asserting("too far"), I64, I64)
-    assert f(5) == 10
-    asserts.raise_failed_assertion()
-    assert f(10**15) == 0, "the loop ends at once"
-    with pytest.raises(asserts.DSLAssertionError, match="too far") as caught:
-        asserts.raise_failed_assertion()
-    assert (caught.value.span.filename, caught.value.span.line, caught.value.span.col) == (
-        ("user.py", 3, 8)
-    )
-    asserts.raise_failed_assertion()
-
-
-@pytest.mark.parametrize(
-    ("message", "error", "text"),
-    [
-        ("", AssertionError, "assertion failed"),
-        ("ZeroDivisionError: division by zero", ZeroDivisionError, "division by zero"),
-        ("IndexError: 7 of 5", IndexError, "7 of 5"),
-        ("note: keep me", AssertionError, "note: keep me"),
-        ("ünï \\22quoted\\22 100%", AssertionError, 'ünï "quoted" 100%'),
-    ],
-)
-def test_messages_and_python_errors(compiled, message, error, text):
-    f = compiled(asserting(message), I64, I64)
-    f(9)
-    with pytest.raises(error) as caught:
-        asserts.raise_failed_assertion()
-    assert isinstance(caught.value, DSLRuntimeError)
-    assert caught.value.message == text
-
-
-def test_assertions_are_per_thread(compiled):
-    f = compiled(asserting("in a thread"), I64, I64)
-    thread = threading.Thread(target=f, args=(9,))
-    thread.start()
-    thread.join()
-    asserts.raise_failed_assertion()
-
-
-def test_a_caller_of_a_function_that_asserts_is_refused(object_of):
-    text = (
-        asserting("inner")
-        + """
-    func.func @g(%x: i64) -> i64 {
-      %0 = func.call @f(%x) : (i64) -> i64
-      return %0 : i64
-    }"""
-    )
-    with pytest.raises(CompilerBug, match="f, which asserts, is called by g"):
-        object_of(text)
-
-
-def test_code_without_assertions_says_so(object_of):
-    assert asserts.can_fail(object_of(asserting("x")))
-    assert not asserts.can_fail(object_of("func.func @f() { return }"))

@@ -194,7 +194,7 @@ def stepped(s, batch, head, q, k):
 def test_a_score_without_a_derivative():
     q = normal(1, 8, 1, 32)
     out, lse = attention(q, q, q, score=stepped, return_lse=True)
-    with pytest.raises(DSLTypeError, match="whose derivative is not known"):
+    with pytest.raises(DSLTypeError, match=r"the derivative of .* is not known"):
         attention_backward(q, q, q, q, out, lse, score=stepped)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from basedsl_cute.sim import numerics as num
 from basedsl_cute.sim.affine import Affine, LaneGrid, dense
+from basedsl_cute.sim.machine.lanes import Lanes
 
 GRID = LaneGrid((3, 1, 4, 8))
 I32, I64 = np.dtype(np.int32), np.dtype(np.int64)
@@ -45,13 +46,49 @@ def test_comparisons_are_those_of_arrays(compare, number):
         assert np.array_equal(compare(np.int32(number), one), compare(number, one.dense))
 
 
-def test_runs_and_lanes_that_meet():
-    run = value(64, 32 * 4, 0, 8 * 4, 4)
-    assert run.is_run(4) and not run.is_run(8)
-    assert value(0, 128, 0, 0, 4).strides(0) is None  # the threads of a column meet
-    assert value(0, 0, 0, 32, 4).strides(0) is None  # blocks meet, unless each has its own memory
-    assert value(0, 0, 0, 32, 4).strides(1024) == (1024, 0, 32, 4)
-    assert value(0, -128, 0, 32, 4).strides(0) == (-128, 0, 32, 4)
+def test_lanes_that_meet():
+    one = VALUES[0]
+    assert one.is_injective((32 * 4, 0, 8 * 4, 4), 4)
+    assert not one.is_injective((32 * 4, 0, 8 * 4, 4), 8)  # of 8 bytes each, neighbours meet
+    assert not one.is_injective((128, 0, 0, 4), 4)  # the threads of a column meet
+    assert not one.is_injective((0, 0, 32, 4), 4)  # blocks meet
+    assert one.is_injective((-128, 0, 32, 4), 4)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 7, 8, 16, 31, 32, 63])
+def test_quotients_and_bits_are_those_of_arrays(number):
+    number = np.int32(number)
+    for one in (*VALUES, value(3, 64, 0, 8, 1), value(32, 64, 0, -8, 1)):
+        for operation in (operator.and_, operator.rshift, operator.lshift):
+            got, expected = dense(operation(one, number)), operation(one.dense, number)
+            assert got.dtype == expected.dtype and np.array_equal(got, expected)
+        assert np.array_equal(dense(number & one), number & one.dense)
+        assert np.array_equal(dense(number << one), number << one.dense)
+        found = one.divided(int(number))
+        if found is not None:
+            assert np.array_equal(found[0].dense, one.dense // number)
+            assert np.array_equal(found[1].dense, one.dense % number)
+
+
+def test_parts_of_warps_are_coefficients():
+    x = Lanes((256, 1, 1), 0, 256, (3, 1, 1), 32).affine("thread", 0, 0)
+    for number in (4, 32):
+        quotient, remainder = x.divided(number)
+        assert np.array_equal(quotient.dense, np.tile(np.arange(256) // number, 3))
+        assert np.array_equal(remainder.dense, np.tile(np.arange(256) % number, 3))
+
+
+@pytest.mark.parametrize("block", [(64, 1, 1), (16, 4, 2), (6, 5, 1), (1, 1, 1), (8, 1, 3)])
+@pytest.mark.parametrize("box", [(1, 1, 1), (3, 1, 1), (2, 3, 1), (2, 2, 2)])
+def test_coordinates_are_those_of_lanes(block, box):
+    threads = block[0] * block[1] * block[2]
+    lanes = Lanes(block, 0, threads, box, 32)
+    for at in range(3):
+        assert np.array_equal(lanes.affine("thread", at, 0).dense, lanes.tid[at])
+        places = (lanes.block_places[at] + 5)[lanes.block_number]
+        assert np.array_equal(lanes.affine("block", at, 5).dense, places)
+    assert np.array_equal(lanes.affine_linear.dense, lanes.linear)
+    assert np.array_equal(lanes.grid.sum_of(lanes.block_parts, I64), lanes.block_number)
 
 
 @pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge])
@@ -62,3 +99,16 @@ def test_unsigned_comparisons_are_those_of_arrays(compare, number):
         for a, b in ((one, number), (number, one), (one, VALUES[1])):
             expected = compare(num.unsigned(dense(a)), num.unsigned(dense(b)))
             assert np.array_equal(compare(*num.as_unsigned(a, b)), expected)
+
+
+@pytest.mark.parametrize("number", [0, 1, 3, 31, 32, 33])
+def test_unsigned_shifts_and_quotients_are_those_of_arrays(number):
+    number = np.int32(number)
+    for one in VALUES:
+        shifted = num.signed(num.unsigned(one.dense) >> num.unsigned(number))
+        assert np.array_equal(dense(num.shift_right(one, number)), shifted)
+        wide = num.unsigned(one.dense).astype(np.int64)
+        assert np.array_equal(dense(num.zero_extended(one, np.int64)), wide)
+        for remainder, operation in ((False, operator.floordiv), (True, operator.mod)):
+            found = num.held_quotient(one, number, remainder)
+            assert found is None or np.array_equal(found.dense, operation(one.dense, number))

@@ -17,6 +17,7 @@ from basedsl_cute.sim import (
     SimOptions,
     translate,
 )
+from basedsl_cute.sim.launch import _boxes
 
 EMPTY = Memory()
 
@@ -187,3 +188,18 @@ def test_inlined_functions_name_their_callers(ir):
         k.launch(1, 1, [1], memory=EMPTY)
     assert (error.value.span.filename, error.value.span.line) == ("helper.py", 3)
     assert "note: called from here\n  --> kernel.py:9" in str(error.value)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5, 6, 7, 12, 100])
+@pytest.mark.parametrize("grid", [(1, 1, 1), (5, 1, 1), (3, 2, 1), (2, 3, 4), (1, 1, 7)])
+def test_boxes_are_the_blocks_of_a_grid_in_order(grid, most):
+    gx, gy, gz = grid
+    every = [(x, y, z) for z in range(gz) for y in range(gy) for x in range(gx)]
+    for total in {1, len(every)}:
+        found = []
+        for (x, y, z), (bx, by, bz) in _boxes(grid, total, most):
+            assert bx * by * bz <= most
+            found += [
+                (x + i, y + j, z + k) for k in range(bz) for j in range(by) for i in range(bx)
+            ]
+        assert found == every[:total]

@@ -209,15 +209,16 @@ scf.if %in {
 
 
 def test_ballot_has_a_bit_for_each_lane(ir):
+    from basedsl_cute.sim.machine.lanes import Lanes
     from basedsl_cute.sim.machine.memory import SHARED_BASE, private_segment
     from basedsl_cute.sim.machine.memory_map import MemoryMap
-    from basedsl_cute.sim.machine.state import Block, Group, Lanes, SimLaunch
+    from basedsl_cute.sim.machine.state import Block, Group, SimLaunch
     from basedsl_cute.sim.machine.warp import ballot
 
     launch = SimLaunch((1, 1, 1), (64, 1, 1), MemoryMap(), 0, Memory(), {}, SimOptions())
     shared = private_segment(SHARED_BASE, 0, 1, "shared memory", "shared", False)
     block = Block((0, 0, 0), 0, 64, 1, shared)
-    g = Group(launch, Lanes((64, 1, 1), 0, 64, 1, LANES), block, 0)
+    g = Group(launch, Lanes((64, 1, 1), 0, 64, (1, 1, 1), LANES), block, 0)
     chosen = np.arange(64) % 2 == 1
     assert set(ballot(g, chosen).tolist()) == {0xAAAAAAAAAAAAAAAA}
 

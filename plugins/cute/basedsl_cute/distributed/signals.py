@@ -112,6 +112,14 @@ class Signals:
         """
         arch.store(self._own("counter", slot), Uint32(value))
 
+    def add_counter(self, slot: Any, value: Any) -> Uint32:
+        """Add `value` to this rank's counter of `slot` and return what it was before, for one
+        thread: blocks of one launch count together. What a block did before is visible to those
+        that count after it.
+        """
+        before: Uint32 = arch.atomic_add(self._own("counter", slot), Uint32(value), sem="acq_rel")
+        return before
+
     @takes_location
     def barrier(self, slot: Any = 0) -> None:
         """Wait until a block of every rank has come here: all threads of the block call it.

@@ -6,60 +6,50 @@ import importlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from basedsl import (
-    DSL,
-    ArgumentType,
-    Bindings,
-    DSLCallError,
-    DSLError,
-    DSLFunction,
-    Emitter,
-    Finding,
-    Float32,
-    Int32,
-    Language,
-    Pipeline,
-    Results,
-    Stages,
-    Trace,
-    argument_type,
-    current_trace_or_none,
-)
-from basedsl_cute import algebra, dialect
-from basedsl_cute.device.detect import detect
-from basedsl_cute.dialect.cute_trace import CuteTrace, cute_trace
-from basedsl_cute.dialect.definition import COMPANIONS
-from basedsl_cute.dsl import slips
-from basedsl_cute.dsl.compiled import CuteCompiled
-from basedsl_cute.dsl.emitter import CuteEmitter
+from basedsl import DSL, DSLCallError, DSLFunction, Float32, Int32, Language
 from basedsl_cute.dsl.function import CuteFunction
 from basedsl_cute.dsl.options import CuteOptions
-from basedsl_cute.hardware.targets import SIM, TARGETS, Target, target_of
-from basedsl_cute.host.event import Event, EventArgument, is_event
-from basedsl_cute.host.jit_protocol import protocol_argument
-from basedsl_cute.host.kept_argument import kept_argument
-from basedsl_cute.host.kernel_launch import KernelCall, check_launched
-from basedsl_cute.host.read_only import check_read_only
-from basedsl_cute.host.stream import Stream, is_stream, stream_argument
-from basedsl_cute.host.tensor_argument import tensor_argument
+
+if TYPE_CHECKING:
+    from basedsl import ArgumentType, Bindings, Emitter, Finding, Pipeline, Results, Stages, Trace
+    from basedsl_cute.dialect.cute_trace import CuteTrace
+    from basedsl_cute.dsl.compiled import CuteCompiled
+    from basedsl_cute.hardware.targets import Target
+    from basedsl_cute.host.kernel_launch import KernelCall
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 class Cute(Language):
-    """The language of kernels for NVIDIA GPUs and for the CPU simulator."""
+    """The language of kernels for NVIDIA GPUs and for the CPU simulator.
+
+    Its methods import what they use: a program that defines kernels, and calls of code that is on
+    the disk, do without the rest.
+    """
 
     name = "cute"
     package = "basedsl_cute"
     default_int = Int32
     default_float = Float32
-    dialects = (*COMPANIONS, "irdl")
+    dialects = (
+        "arith", "builtin", "cf", "func", "gpu", "llvm", "math", "nvvm", "scf", "vector", "irdl",
+    )  # fmt: skip
     options_class = CuteOptions
     stands_for = ("cutlass",)
-    plain_errors = (algebra.LayoutError,)
     function_class = CuteFunction
-    compiled_class = CuteCompiled
+
+    @property
+    def compiled_class(self) -> type[CuteCompiled]:
+        from basedsl_cute.dsl.compiled import CuteCompiled
+
+        return CuteCompiled
+
+    @property
+    def plain_errors(self) -> tuple[type[Exception], ...]:
+        from basedsl_cute.algebra import LayoutError
+
+        return (LayoutError,)
 
     def findings(self, settings: Any) -> Iterable[Finding]:
         from basedsl_cute.dsl.findings import findings
@@ -69,51 +59,50 @@ class Cute(Language):
     run_time_print = 'cute.printf("{}", x)'
 
     def hint(self, error: Exception, source: str) -> str | None:
+        from basedsl_cute.dsl import slips
+
         return slips.hint(error, source)
 
     def install_as(self, name: str) -> None:
         importlib.import_module("basedsl_cute.compat.install").install_as(name)
 
     def emitter(self, trace: Trace) -> Emitter:
+        from basedsl_cute.dsl.emitter import CuteEmitter
+
         return CuteEmitter(trace)
 
     def load_dialects(self, bindings: Bindings) -> None:
+        from basedsl_cute import dialect
+
         dialect.load(bindings)
 
     def argument_type(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
-        if hasattr(value, "dsl_kept"):
-            return kept_argument(value, lambda form: argument_type(self, form, annotation, name))
-        if annotation is Stream or is_stream(value):
-            return stream_argument(value)
-        if annotation is Event or is_event(value):
-            return EventArgument()
-        by_protocol = protocol_argument(value, name)
-        if by_protocol is not None:
-            return by_protocol
-        return tensor_argument(value, annotation, name)
+        from basedsl_cute.dsl.arguments import argument_type_of
+
+        return argument_type_of(self, value, annotation, name)
 
     def new_extension(self) -> CuteTrace:
+        from basedsl_cute.dialect.cute_trace import CuteTrace
+
         return CuteTrace()
 
     def after_trace(self, trace: Trace) -> None:
-        check_launched(trace)
-        check_read_only(trace)
-        access = cute_trace(trace).host_access
-        if access is not None and self.target(trace.options).is_gpu:
-            _check_host_access(trace, access)
+        from basedsl_cute.dsl.tracing import check_traced
+
+        check_traced(trace, self.target(trace.options))
 
     def launch(
         self, kernel: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> KernelCall:
-        trace = current_trace_or_none()
-        if trace is not None:
-            on_simulator = not self.target(trace.options).is_gpu
-            asked = trace.options.check_coordinates != "off"
-            cute_trace(trace).checks_coordinates = on_simulator and asked
-        return KernelCall(kernel, args, kwargs)
+        from basedsl_cute.dsl.tracing import kernel_call
+
+        return kernel_call(kernel, args, kwargs, self.target)
 
     def target(self, settings: Any) -> Target:
         """Return the target of the options: `arch`, else this machine's GPU, else the simulator."""
+        from basedsl_cute.device.detect import detect
+        from basedsl_cute.hardware.targets import target_of
+
         return target_of(settings.arch) if settings.arch else detect()
 
     def target_key(self, settings: Any) -> tuple[str, ...]:
@@ -136,6 +125,7 @@ class Cute(Language):
 
     def stage_names(self, settings: Any) -> Collection[str]:
         from basedsl_cute.dsl.pipelines import gpu_pipeline, simulator_pipeline
+        from basedsl_cute.hardware.targets import SIM, TARGETS
 
         both = [gpu_pipeline(TARGETS["sm_90a"]), simulator_pipeline(TARGETS[SIM])]
         names = [name for one in both for name in (one.input, *(step.name for step in one))]
@@ -165,22 +155,6 @@ class Cute(Language):
         from basedsl_cute.executors.gpu import gpu_executor
 
         return gpu_executor(stages, symbol, arguments, results, self.target(settings).name)
-
-
-def _check_host_access(trace: Trace, span: Any) -> None:
-    """Raise DSLError for host code that accesses an element of a tensor in GPU memory."""
-    record = cute_trace(trace)
-    name = record.on_gpu
-    if name is None and record.gpu_module is None:
-        return
-    why = "for the kernels that this function launches, its memory is the GPU's"
-    if name is not None:
-        why = f"the memory of '{name}' is the GPU's"
-    raise DSLError(
-        f"an element of a tensor is read or written on the host; {why}",
-        span,
-        hint="do it in a kernel, or in a function of its own that gets an array in host memory",
-    )
 
 
 def _check_named(decorator: str, unknown: dict[str, Any]) -> None:

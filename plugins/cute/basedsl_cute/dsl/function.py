@@ -7,20 +7,22 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from basedsl import DSLFunction
-from basedsl_cute.dsl.compiled import CuteCompiled
 
 if TYPE_CHECKING:
     from typing_extensions import ParamSpec, TypeVar
 
+    from basedsl_cute.dsl.compiled import CuteCompiled
+
     P = ParamSpec("P", default=...)
     R = TypeVar("R", default=Any)
     C = TypeVar("C", default=Any, covariant=True)
-else:  # without defaults: typing_extensions costs an import
+else:  # without defaults and compiled functions: they cost imports
     from typing import ParamSpec, TypeVar
 
     P = ParamSpec("P")
     R = TypeVar("R")
     C = TypeVar("C", covariant=True)
+    CuteCompiled = Any
 
 
 class CuteFunction(DSLFunction[P, R, C, CuteCompiled]):

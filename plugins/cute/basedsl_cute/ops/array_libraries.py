@@ -6,7 +6,6 @@ since there is no common way to make them.
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Hashable
 from typing import Any
@@ -52,6 +51,12 @@ class ArrayLibrary:
         made = self.empty((*x.shape[:-1], pitch), x.dtype, x)
         made[..., :columns] = x
         return made
+
+    def records(self, *arrays: Any) -> bool:
+        """True if a call is to be recorded: the library computes gradients of one of the arrays
+        (None for one that is left out), or compiles the caller.
+        """
+        return False
 
     def stream(self, x: Any) -> int:
         """The CUstream that the library currently uses for the device of `x`; 0 for the CPU."""
@@ -121,6 +126,13 @@ class _Torch(ArrayLibrary):
             )
         return x.shape, x.stride(), x.dtype, x.data_ptr() & 15, x.get_device(), x.is_neg()
 
+    def records(self, *arrays: Any) -> bool:
+        if self.torch.is_grad_enabled():
+            for x in arrays:
+                if getattr(x, "requires_grad", False):
+                    return True
+        return bool(self.torch.compiler.is_compiling())
+
     def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
         return self.torch.empty(shape, dtype=dtype, device=like.device)
 
@@ -156,25 +168,26 @@ _TORCH_NAMES = {
 
 def library(x: Any, operation: str = "matmul") -> ArrayLibrary:
     """The library of an array; DSLTypeError for any other object, naming the operation."""
-    kind: Any = type(x)
-    return _library(kind, operation)
+    found = _libraries.get(type(x))
+    if found is None:
+        made = _library_class(type(x), operation)
+        same = [known for known in _libraries.values() if type(known) is made]
+        found = _libraries[type(x)] = same[0] if same else made()
+    return found
 
 
-@functools.lru_cache(maxsize=64)
-def _library(kind: Any, operation: str) -> ArrayLibrary:
+_libraries: dict[type, ArrayLibrary] = {}  # by the class of an array
+
+
+def _library_class(kind: Any, operation: str) -> type[ArrayLibrary]:
     if issubclass(kind, np.ndarray):
-        return _made(_NumPy)
+        return _NumPy
     torch = sys.modules.get("torch")
     if torch is not None and issubclass(kind, torch.Tensor):
-        return _made(_Torch)
+        return _Torch
     if kind.__name__ == "ndarray" and kind.__module__.split(".")[0] == "cupy":
-        return _made(_CuPy)
+        return _CuPy
     raise DSLTypeError(
         f"{operation} takes arrays of PyTorch, CuPy or NumPy, not {with_article(kind)}",
         hint="wrap it without a copy: torch.from_dlpack(x) or cupy.from_dlpack(x)",
     )
-
-
-@functools.cache
-def _made(kind: type[ArrayLibrary]) -> ArrayLibrary:
-    return kind()

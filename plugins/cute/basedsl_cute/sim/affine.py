@@ -15,7 +15,7 @@ import numpy as np
 Extents = tuple[int, ...]
 
 
-_KEPT = 16  # arrays of a grid
+_KEPT = 16  # arrays of a grid, results of a value
 
 
 class Recent(dict[Any, Any]):
@@ -32,7 +32,9 @@ class Recent(dict[Any, Any]):
 
 
 class LaneGrid:
-    """The coordinates of lanes: blocks, and z, y, x of a thread; `extents` of each, x fastest."""
+    """The coordinates of lanes, the last one fastest: `extents` of blocks, threads and parts of
+    these.
+    """
 
     def __init__(self, extents: Extents) -> None:
         self.extents = extents
@@ -71,28 +73,31 @@ class LaneGrid:
 
 
 class Affine:
-    """The value `base + sum(coefficients[i] * coordinate i)` of each lane, of an integer `dtype`.
+    """The value `base + sum(coefficients[i] * coordinate i)` of each lane, of an integer `dtype`,
+    with the least value `low` and the greatest one `high`.
 
-    Arithmetic that would wrap, and all but sums, differences and products with one number for all
-    lanes, gives arrays: what `dense` gives.
+    Arithmetic that would wrap, and what is no such sum, gives arrays: what `dense` gives. Results
+    are kept with their first operand, as loops ask for the same ones.
     """
 
-    __slots__ = ("_dense", "base", "coefficients", "dtype", "grid", "high", "low")
+    __slots__ = ("_dense", "_made", "base", "coefficients", "dtype", "grid", "high", "low")
     __array_ufunc__ = None  # NumPy's numbers leave arithmetic to this class
 
-    def __init__(self, grid: LaneGrid, base: int, coefficients: Extents, dtype: Any) -> None:
+    def __init__(
+        self,
+        grid: LaneGrid,
+        base: int,
+        coefficients: Extents,
+        dtype: Any,
+        ends: tuple[int, int] | None = None,
+    ) -> None:
         self.grid = grid
         self.base = base
         self.coefficients = coefficients
         self.dtype = dtype
         self._dense: Any = None
-        low = high = base
-        for extent, coefficient in zip(grid.extents, coefficients, strict=True):
-            if coefficient > 0:
-                high += coefficient * (extent - 1)
-            else:
-                low += coefficient * (extent - 1)
-        self.low, self.high = low, high
+        self._made: Recent | None = None
+        self.low, self.high = ends or reach(grid.extents, base, coefficients)
 
     @property
     def dense(self) -> Any:
@@ -103,45 +108,127 @@ class Affine:
                 self._dense = self.grid.sum_of(self.coefficients, self.dtype) + base
         return self._dense
 
+    def _kept(self, key: Any, make: Any, *args: Any) -> Any:
+        made = self._made
+        if made is None:
+            made = self._made = Recent(_KEPT)
+        found = made.get(key)
+        if found is None:
+            found = made[key] = make(*args)
+        return found
+
     def astype(self, dtype: Any) -> Any:
         """The value as another integer type."""
-        return _fitting(self.grid, self.base, self.coefficients, dtype) or self.dense.astype(dtype)
+        return self._kept(dtype, self._converted, dtype)
 
-    def _combined(self, other: Any, sign: int) -> Any:
-        if type(other) is Affine:
-            parts = tuple(
-                a + sign * b for a, b in zip(self.coefficients, other.coefficients, strict=True)
-            )
-            return _fitting(self.grid, self.base + sign * other.base, parts, self.dtype)
-        if is_number(other):
-            base = self.base + sign * int(other)
-            return _fitting(self.grid, base, self.coefficients, _result(self.dtype, other))
-        return None
+    def _converted(self, dtype: Any) -> Any:
+        dtype = np.dtype(dtype)
+        found = self._scaled(1, 0, dtype)
+        return found if found is not None else self.dense.astype(dtype)
+
+    def _scaled(self, factor: int, more: int, dtype: Any) -> Affine | None:
+        """The value times `factor`, plus `more`; None where that does not fit."""
+        ends = self.low * factor + more, self.high * factor + more
+        if factor < 0:
+            ends = ends[1], ends[0]
+        parts = self.coefficients
+        if factor != 1:
+            parts = tuple([part * factor for part in parts])
+        return _fitting(self.grid, self.base * factor + more, parts, dtype, ends)
+
+    def _combined(self, other: Affine, sign: int) -> Any:
+        pairs = zip(self.coefficients, other.coefficients, strict=True)
+        parts = tuple([a + sign * b for a, b in pairs])
+        base = self.base + sign * other.base
+        found = _fitting(self.grid, base, parts, self.dtype, reach(self.grid.extents, base, parts))
+        if found is None:
+            found = self.dense + other.dense if sign > 0 else self.dense - other.dense
+        return found
+
+    def _plus(self, number: Any) -> Any:
+        found = self._scaled(1, int(number), _result(self.dtype, number))
+        return found if found is not None else self.dense + number
 
     def __add__(self, other: Any) -> Any:
-        found = self._combined(other, 1)
-        return found if found is not None else self.dense + dense(other)
+        if type(other) is Affine:
+            return self._kept(("+", other), self._combined, other, 1)
+        if is_number(other):
+            return self._kept(("+", type(other), other), self._plus, other)
+        return self.dense + other
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
-        found = self._combined(other, -1)
-        return found if found is not None else self.dense - dense(other)
+        if type(other) is Affine:
+            return self._kept(("-", other), self._combined, other, -1)
+        if is_number(other):
+            found = self._scaled(1, -int(other), _result(self.dtype, other))
+            return found if found is not None else self.dense - other
+        return self.dense - other
 
     def __rsub__(self, other: Any) -> Any:
-        return self * -1 + other if is_number(other) else dense(other) - self.dense
+        if is_number(other):
+            found = self._scaled(-1, int(other), _result(self.dtype, other))
+            return found if found is not None else other - self.dense
+        return other - self.dense
+
+    def _times(self, number: Any) -> Any:
+        found = self._scaled(int(number), 0, _result(self.dtype, number))
+        return found if found is not None else self.dense * number
 
     def __mul__(self, other: Any) -> Any:
         if is_number(other):
-            factor = int(other)
-            parts = tuple(part * factor for part in self.coefficients)
-            dtype = _result(self.dtype, other)
-            found = _fitting(self.grid, self.base * factor, parts, dtype)
-            if found is not None:
-                return found
+            return self._kept(("*", type(other), other), self._times, other)
         return self.dense * dense(other)
 
     __rmul__ = __mul__
+
+    def divided(self, divisor: int) -> tuple[Affine, Affine] | None:
+        """The quotient, rounded down, and the remainder; None where they are no such sums."""
+        if divisor <= 0:
+            return None
+        return self._kept(("/", divisor), self._divided, divisor) or None
+
+    def _divided(self, divisor: int) -> Any:
+        zero = (0,) * len(self.coefficients)
+        whole, rest = list(zero), list(zero)
+        for i, part in enumerate(self.coefficients):
+            if part % divisor:
+                rest[i] = part
+            else:
+                whole[i] = part // divisor
+        base, more = divmod(self.base, divisor)
+        remainder = Affine(self.grid, more, tuple(rest), self.dtype)
+        if remainder.low < 0 or remainder.high >= divisor:
+            return ()
+        return Affine(self.grid, base, tuple(whole), self.dtype), remainder
+
+    def __and__(self, other: Any) -> Any:
+        if is_number(other):
+            found = self.divided(int(other) + 1) if int(other) & int(other) + 1 == 0 else None
+            if found is not None:
+                return found[1]
+        return self.dense & dense(other)
+
+    __rand__ = __and__
+
+    def __lshift__(self, other: Any) -> Any:
+        if is_number(other) and 0 <= int(other) < 8 * self.dtype.itemsize - 1:
+            return self * self.dtype.type(1 << int(other))
+        return self.dense << dense(other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return other << self.dense
+
+    def __rshift__(self, other: Any) -> Any:
+        if is_number(other) and 0 <= int(other) < 8 * self.dtype.itemsize - 1:
+            found = self.divided(1 << int(other))
+            if found is not None:
+                return found[0]
+        return self.dense >> dense(other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return other >> self.dense
 
     def _compared(self, other: Any, compare: Any) -> Any:
         if is_number(other):
@@ -163,31 +250,35 @@ class Affine:
     def __ge__(self, other: Any) -> Any:
         return self._compared(other, operator.ge)
 
-    def strides(self, more: int) -> Extents | None:
-        """The distances in memory of an injective address, with `more` bytes between blocks; None
-        where lanes may meet.
-        """
-        parts = (self.coefficients[0] + more, *self.coefficients[1:])
-        reach = 1
-        pairs = zip(map(abs, parts), self.grid.extents, strict=True)
-        for part, extent in sorted(pair for pair in pairs if pair[1] > 1):
-            if part < reach:
-                return None
-            reach = part * (extent - 1) + 1
-        return parts
+    def is_injective(self, parts: Extents, size: int) -> bool:
+        """True if no two lanes meet that have `size` bytes each, `parts` apart along the axes."""
+        key = "injective", parts, size
+        return bool(self._kept(key, _is_injective, parts, self.grid.extents, size) == "yes")
 
-    def is_run(self, itemsize: int) -> bool:
-        """True if each lane has the address after that of the lane before."""
-        expected = itemsize
-        pairs = zip(self.coefficients, self.grid.extents, strict=True)
-        for part, extent in reversed(list(pairs)):
-            if extent > 1 and part != expected:
-                return False
-            expected *= extent
-        return True
+
+def reach(extents: Extents, base: int, coefficients: Extents) -> tuple[int, int]:
+    """The least and the greatest sum of `base` and multiples of coordinates."""
+    low = high = base
+    for extent, coefficient in zip(extents, coefficients, strict=True):
+        if coefficient > 0:
+            high += coefficient * (extent - 1)
+        elif coefficient:
+            low += coefficient * (extent - 1)
+    return low, high
+
+
+def _is_injective(parts: Extents, extents: Extents, size: int) -> str:
+    end = size
+    pairs = zip(map(abs, parts), extents, strict=True)
+    for part, extent in sorted(pair for pair in pairs if pair[1] > 1):
+        if part < end:
+            return "no"
+        end = part * (extent - 1) + end
+    return "yes"
 
 
 def is_number(value: Any) -> bool:
+    """True for an integer that all lanes share."""
     return isinstance(value, int | np.integer)
 
 
@@ -197,10 +288,11 @@ def _result(dtype: Any, other: Any) -> Any:
     return other.dtype
 
 
-def _fitting(grid: LaneGrid, base: int, parts: Extents, dtype: Any) -> Affine | None:
-    found = Affine(grid, base, parts, dtype if type(dtype) is np.dtype else np.dtype(dtype))
-    bound = 1 << (8 * found.dtype.itemsize - 1)
-    return found if -bound <= found.low and found.high < bound else None
+def _fitting(
+    grid: LaneGrid, base: int, parts: Extents, dtype: Any, ends: tuple[int, int]
+) -> Affine | None:
+    bound = 1 << (8 * dtype.itemsize - 1)
+    return Affine(grid, base, parts, dtype, ends) if -bound <= ends[0] and ends[1] < bound else None
 
 
 def dense(value: Any) -> Any:

@@ -19,6 +19,7 @@ from basedsl_cute.hardware.launch_limits import (
 )
 from basedsl_cute.sim.errors import LaunchError
 from basedsl_cute.sim.machine.bulk_groups import finish_bulk_stores
+from basedsl_cute.sim.machine.lanes import Lanes, lanes_of
 from basedsl_cute.sim.machine.memory import SHARED_BASE, Segment, private_segment
 from basedsl_cute.sim.machine.races import check_visits
 from basedsl_cute.sim.machine.schedule import run_together
@@ -27,10 +28,8 @@ from basedsl_cute.sim.machine.state import (
     Block,
     Cluster,
     Group,
-    Lanes,
     SimLaunch,
     UnstartedClusters,
-    lanes_of,
 )
 from basedsl_cute.sim.machine.tensor_memory import check_freed
 from basedsl_cute.sim.machine.thread_order import ThreadOrder
@@ -118,7 +117,7 @@ def _shared_segment(launch: SimLaunch, blocks: int) -> Segment:
 def _run_by_warp(launch: SimLaunch, call: Any, args: tuple[Any, ...], waits: bool) -> None:
     warp = launch.machine.lanes
     shapes = [
-        lanes_of(launch.block, first, min(warp, launch.threads - first), 1, warp)
+        lanes_of(launch.block, first, min(warp, launch.threads - first), (1, 1, 1), warp)
         for first in range(0, launch.threads, warp)
     ]
     count = launch.blocks // math.prod(launch.cluster)
@@ -306,19 +305,33 @@ def _run_in_step(launch: SimLaunch, call: Any, args: tuple[Any, ...], many: bool
         lanes = launch.options.batch_lanes
         batch = max(1, min(total, lanes // launch.threads))
         batch = min(batch, max(1, (8 << 20) // max(launch.shared_size, 1)))
-    gx, gy, _ = launch.grid
-    shape = None
-    for first in range(0, total, batch):
-        blocks = min(batch, total - first)
-        if shape is None or shape.blocks != blocks:
-            shape = lanes_of(launch.block, 0, launch.threads, blocks, launch.machine.lanes)
-        numbers = np.arange(first, first + blocks, dtype=np.int64)
-        axes = (numbers % gx, numbers // gx % gy, numbers // (gx * gy))
-        index = tuple(a.astype(np.int32) if many else int(a[0]) for a in axes)
-        shared = _shared_segment(launch, blocks)
-        warps = -(-launch.threads // launch.machine.lanes)
-        block = Block(index, first, launch.threads, warps, shared)  # type: ignore[arg-type]
-        group = Group(launch, shape, block, 0)
+    first, warps = 0, -(-launch.threads // launch.machine.lanes)
+    for corner, box in _boxes(launch.grid, total, batch):
+        shape = lanes_of(launch.block, 0, launch.threads, box, launch.machine.lanes)
+        shared = _shared_segment(launch, shape.blocks)
+        group = Group(launch, shape, Block(corner, first, launch.threads, warps, shared), 0)
         if launch.races is not None:
-            _follow_order(launch, group, numbers)
+            _follow_order(launch, group, np.arange(first, first + shape.blocks, dtype=np.int64))
         call(group, *args)
+        first += shape.blocks
+
+
+def _boxes(
+    grid: tuple[int, int, int], total: int, most: int
+) -> Iterator[tuple[tuple[int, int, int], tuple[int, int, int]]]:
+    """The first `total` blocks of a grid in order, as boxes of at most `most` blocks: the index of
+    the first block, and the extents in x, y, z.
+    """
+    gx, gy, _ = grid
+    first = 0
+    while first < total:
+        left = min(most, total - first)
+        x, y, z = first % gx, first // gx % gy, first // (gx * gy)
+        if x or left < gx:
+            box = min(left, gx - x), 1, 1
+        elif y or left < gx * gy:
+            box = gx, min(left // gx, gy - y), 1
+        else:
+            box = gx, gy, left // (gx * gy)
+        yield (x, y, z), box
+        first += math.prod(box)

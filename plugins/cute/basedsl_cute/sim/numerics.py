@@ -113,6 +113,30 @@ def as_unsigned(a: Any, b: Any) -> tuple[Any, Any]:
     return unsigned(dense(a)), unsigned(dense(b))
 
 
+def zero_extended(a: Any, dtype: Any) -> Any:
+    """An integer as a wider one, with zeros above; coefficients that are nowhere negative stay."""
+    if type(a) is Affine and a.low >= 0:
+        return a.astype(dtype)
+    return unsigned(dense(a)).astype(dtype)
+
+
+def shift_right(a: Any, b: Any) -> Any:
+    """The logical shift; of coefficients that are nowhere negative by a number, coefficients."""
+    if type(a) is Affine and a.low >= 0 and is_number(b):
+        return a >> b
+    return signed(unsigned(dense(a)) >> unsigned(dense(b)))
+
+
+def held_quotient(a: Any, b: Any, remainder: bool) -> Affine | None:
+    """The quotient or remainder, of integers with or without a sign, of coefficients that are
+    nowhere negative by a number; None where that is no such sum.
+    """
+    if type(a) is not Affine or a.low < 0 or not is_number(b):
+        return None
+    found = a.divided(int(b))
+    return None if found is None else found[remainder]
+
+
 def _without_sign(number: Any) -> Any:
     return int(number) % (1 << 8 * number.dtype.itemsize)
 

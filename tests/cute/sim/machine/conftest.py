@@ -6,10 +6,11 @@ import pytest
 
 from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim import Memory, SimOptions
+from basedsl_cute.sim.machine.lanes import Lanes
 from basedsl_cute.sim.machine.memory import SHARED_BASE, private_segment
 from basedsl_cute.sim.machine.memory_map import MemoryMap
 from basedsl_cute.sim.machine.shadow_memory import ShadowMemory
-from basedsl_cute.sim.machine.state import Block, Cluster, Group, Lanes, SimLaunch
+from basedsl_cute.sim.machine.state import Block, Cluster, Group, SimLaunch
 from basedsl_cute.sim.machine.vector_clock import VectorClocks
 
 
@@ -35,7 +36,7 @@ def make_groups(warps: int, blocks: int = 1, size: int = 64) -> list[Group]:
     for block in made:
         block.cluster = cluster
         for warp in range(warps):
-            lanes = Lanes(extent, warp * WARP_SIZE, WARP_SIZE, 1, WARP_SIZE)
+            lanes = Lanes(extent, warp * WARP_SIZE, WARP_SIZE, (1, 1, 1), WARP_SIZE)
             groups.append(Group(launch, lanes, block, warp))
     return groups
 

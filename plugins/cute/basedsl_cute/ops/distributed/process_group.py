@@ -12,6 +12,7 @@ from basedsl import DSLRuntimeError
 from basedsl_cute.distributed import empty
 from basedsl_cute.interop.cuda import StreamHandle
 from basedsl_cute.ops.distributed.lamport import EMPTY
+from basedsl_cute.ops.distributed.products import SLOTS, ProductWorkspace
 from basedsl_cute.ops.distributed.workspaces import Workspace, sizes
 
 BLOCKS, THREADS = 128, 512
@@ -39,6 +40,18 @@ def workspace(
     dist.barrier(group)  # nobody pushes before all buffers are empty
 
     return Workspace(first, second, blocks, threads, _current_stream(torch))
+
+
+def product_workspace(
+    group: Any = None, nbytes: int = 1 << 29, *, timeout: float = TIMEOUT
+) -> ProductWorkspace:
+    """Make a workspace for the matrix products of the process group `group` on this rank's current
+    CUDA device, of `nbytes` of memory: collective. The rest is that of `workspace`.
+    """
+    torch: Any = importlib.import_module("torch")
+    memory = empty((nbytes,), torch.uint8, group, slots=SLOTS, timeout=timeout)
+    blocks = torch.cuda.get_device_properties(memory.local.device).multi_processor_count
+    return ProductWorkspace(memory, nbytes, blocks, _current_stream(torch))
 
 
 def _current_stream(torch: Any) -> Callable[[], StreamHandle]:

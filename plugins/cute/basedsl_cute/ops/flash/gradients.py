@@ -58,7 +58,7 @@ def attention_backward(
     gradient of `q` in the order in which they run, so that its last bits differ from run to run;
     with `deterministic` they do not, in more time. `grad_bias`, a Float32 array with the extents of
     `bias`, is always added to in the order of blocks. A `score` of the user's is differentiated as
-    it is traced (see `ops.flash.derivative`).
+    it is traced (see `ops.derivative`).
 
     Raises DSLTypeError as `attention` does, and for a score without a known derivative.
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import basedsl_cute as cute
 from basedsl import DSLTypeError, with_article
+from basedsl_cute.ops.derivative import derivative, opaque
 from basedsl_cute.ops.flash.bounds import Truth, truth_of
 from basedsl_cute.ops.flash.captured import Captured
-from basedsl_cute.ops.flash.derivative import derivative, opaque
 
 LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453

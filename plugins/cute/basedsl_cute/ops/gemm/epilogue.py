@@ -1,4 +1,5 @@
-"""The epilogue of `matmul`'s keywords (activation, alpha, bias, residual) and the activations.
+"""The epilogue of `matmul`'s keywords (activation, alpha, bias, residual), its gradient, and the
+activations.
 
 A `FusedEpilogue` compares by value, so that calls with equal keywords share a compiled kernel.
 """
@@ -6,11 +7,14 @@ A `FusedEpilogue` compares by value, so that calls with equal keywords share a c
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import basedsl_cute as cute
 from basedsl import DSLTypeError
+from basedsl_cute.ops.derivative import derivative, opaque
+from basedsl_cute.tensors.tensor_ssa import elementwise
 
 
 def relu(x: Any) -> Any:
@@ -74,14 +78,46 @@ class FusedEpilogue:
 
     def __call__(self, acc: Any, *operands: Any) -> Any:
         left = iter(operands)
-        kind = cute.Float64 if acc.element_type is cute.Float64 else cute.Float32
-        x = acc.to(kind)
-        if self.alpha:
-            x = x * next(left)
-        if self.bias:
-            x = x + next(left).to(kind)
+        kind = _float_of(acc)
+        x = self._linear(acc.to(kind), left)
         if self.activation is not None:
-            x = ACTIVATIONS.get(self.activation, self.activation)(x)
+            x = self._activated(x)
         if self.residual:
             x = x + next(left).to(kind)
         return x
+
+    def _linear(self, x: Any, operands: Iterator[Any]) -> Any:
+        """alpha * x + bias."""
+        if self.alpha:
+            x = x * next(operands)
+        if self.bias:
+            x = x + next(operands).to(x.element_type)
+        return x
+
+    def _activated(self, x: Any) -> Any:
+        return ACTIVATIONS.get(self.activation, self.activation)(x)
+
+
+@dataclass(frozen=True)
+class ActivationGradient(FusedEpilogue):
+    """The epilogue gradient * activation'(alpha * x + bias), where `gradient` is that of the
+    activation's result. Its operands are alpha and bias if they are present, then the gradient.
+
+    The derivative is that of the traced function (see `ops.derivative`); DSLTypeError for one that
+    is not known.
+    """
+
+    def __call__(self, acc: Any, *operands: Any) -> Any:
+        *first, gradient = operands
+
+        def slope(x: Any, gradient: Any) -> Any:
+            x = opaque(x)
+            return gradient * derivative(self._activated(x), x)
+
+        kind = _float_of(acc)
+        return elementwise(slope, self._linear(acc.to(kind), iter(first)), gradient.to(kind))
+
+
+def _float_of(acc: Any) -> Any:
+    """The float class that an epilogue computes in."""
+    return cute.Float64 if acc.element_type is cute.Float64 else cute.Float32

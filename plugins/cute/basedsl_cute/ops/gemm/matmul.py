@@ -93,9 +93,13 @@ def matmul(
         config: a `Config` of a module in `ops.blackwell`, `ops.hopper` or `ops.ampere`, instead of
             the chosen one.
 
-    Returns `out`, or the new array. Raises DSLTypeError for arrays of different libraries or
-    devices, extents that do not fit, element types without a kernel, operands that require a
-    gradient, and for a `config` whose kernel does not take these arrays.
+    Returns `out`, or the new array. PyTorch computes gradients of a, b, bias, residual and alpha,
+    and compiles calls, unless there is an `out`, a `config`, an `epilogue` or an activation of your
+    own.
+
+    Raises DSLTypeError for arrays of different libraries or devices, extents that do not fit,
+    element types without a kernel, operands that require a gradient which cannot be computed, and
+    for a `config` whose kernel does not take these arrays.
 
     >>> import numpy as np
     >>> from basedsl_cute.ops import matmul
@@ -107,6 +111,14 @@ def matmul(
            [0., 0., 0.]], dtype=float32)
     """
     lib = library(a)
+    if (
+        lib.records(a, b, bias, residual, alpha)
+        and (out is config is epilogue is None)
+        and not callable(activation)
+    ):
+        from basedsl_cute.ops.gemm.torch_matmul import torch_matmul  # it imports PyTorch
+
+        return torch_matmul(a, b, bias, residual, alpha, activation, out_dtype, tf32)
     extras = _extras(lib, a, bias, residual, alpha, epilogue, operands)
     key = (
         lib.key(a),

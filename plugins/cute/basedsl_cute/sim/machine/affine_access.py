@@ -11,66 +11,59 @@ from typing import Any
 
 import numpy as np
 
-from basedsl_cute.sim.affine import Affine
+from basedsl_cute.sim.affine import Affine, Extents, reach
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.memory import Segment
+from basedsl_cute.sim.machine.pending_access import Mesh
 from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.machine.word_history import PLAIN_READ, PLAIN_WRITE
 
-_INT64 = np.dtype(np.int64)
+_every_bit = np.bitwise_and.reduce
 
 
 def load(g: Group, a: MemoryAccess, address: Affine, m: Mask) -> Any:
     """The values that all lanes read; None if the access must be checked lane by lane."""
-    view = _view(g, a, address, m)
-    if view is None:
+    segment = _home(g, a, address, m)
+    if segment is None:
         return None
-    segment, first, strides = view
+    first, parts = _place(g, segment, address)
     if segment.written is not None:
-        marks = _strided(segment.written_view(a.dtype.itemsize), a, address, first, strides)
-        if (marks != -1).any():
+        marks = _elements(segment.written_view(a.dtype.itemsize), a, address, first, parts)
+        if _every_bit(marks, axis=None) != -1:
             return None
-    if g.races is not None and not _record(g, a, segment, address, first, PLAIN_READ):
+    if g.races is not None and not _record(g, a, segment, address, first, parts, PLAIN_READ):
         return None
-    if strides is None:
-        start = first // a.dtype.itemsize
-        return segment.view(a.dtype)[start : start + g.lanes].copy()
-    got = _strided(segment.view(a.dtype), a, address, first, strides)
-    return got.reshape(*a.shape, -1) if a.shape else got.reshape(-1).copy()
+    got = _elements(segment.view(a.dtype), a, address, first, parts)
+    extents = address.grid.extents
+    out = np.empty((a.count, *extents) if a.shape else extents, a.dtype)
+    out[...] = got
+    return out.reshape(*a.shape, -1)
 
 
 def store(g: Group, a: MemoryAccess, address: Affine, value: Any, m: Mask) -> bool:
     """Write what all lanes store; False if the access must be checked lane by lane."""
-    view = _view(g, a, address, m)
-    if view is None or not view[0].writable:
+    segment = _home(g, a, address, m)
+    if segment is None or not segment.writable:
         return False
-    segment, first, strides = view
-    if strides is not None and address.strides(_copies(g, segment)) is None:
+    first, parts = _place(g, segment, address)
+    if not address.is_injective(parts, a.nbytes):
         return False
-    if g.races is not None and not _record(g, a, segment, address, first, PLAIN_WRITE):
+    if g.races is not None and not _record(g, a, segment, address, first, parts, PLAIN_WRITE):
         return False
     g.launch.stores += 1
-    target = _strided(segment.view(a.dtype), a, address, first, strides)
+    target = _elements(segment.view(a.dtype), a, address, first, parts)
     if np.ndim(value) and value.shape[-1] > 1:
         value = value.reshape(target.shape)
     elif np.ndim(value):
         value = value.reshape(a.count, *(1,) * (target.ndim - 1))
     target[...] = value
     if segment.written is not None:
-        _strided(segment.written_view(a.dtype.itemsize), a, address, first, strides)[...] = -1
+        _elements(segment.written_view(a.dtype.itemsize), a, address, first, parts)[...] = -1
     return True
 
 
-def _copies(g: Group, segment: Segment) -> int:
-    return segment.stride if g.shape.blocks > 1 and segment.kind == "shared" else 0
-
-
-def _view(
-    g: Group, a: MemoryAccess, address: Affine, m: Mask
-) -> tuple[Segment, int, tuple[int, ...] | None] | None:
-    """The segment, the offset of the first lane's bytes, and the distances between lanes along the
-    axes of their grid, None for one run.
-    """
+def _home(g: Group, a: MemoryAccess, address: Affine, m: Mask) -> Segment | None:
+    """The segment that holds what all lanes touch."""
     if m is not None or a.strong or a.boolean or g.launch.guards:
         return None
     segment = g.shared if a.space == 3 else None if a.root is None else g.roots[a.root]
@@ -79,55 +72,47 @@ def _view(
     size = a.dtype.itemsize
     if segment.base & (size - 1) or a.align < size:
         return None
-    low, high = address.low - segment.base, address.high - segment.base
-    if low < 0 or high > segment.size - a.nbytes:
+    if address.low < segment.base or address.high > segment.end - a.nbytes:
         return None
     bits = address.base
     for part in address.coefficients:
         bits |= part
-    if bits & a.low_bits:
-        return None
-    more = _copies(g, segment)
-    first = address.base - segment.base
-    if not more and not a.shape and address.is_run(size):
-        return segment, first, None
+    return None if bits & a.low_bits else segment
+
+
+def _place(g: Group, segment: Segment, address: Affine) -> tuple[int, Extents]:
+    """The offset of the first lane's bytes, and the distances along the axes of lanes."""
     parts = address.coefficients
-    return segment, first, (parts[0] + more, *parts[1:])
+    if segment.kind == "shared" and g.shape.blocks > 1:
+        copies = [number * segment.stride for number in g.shape.block_parts]
+        parts = tuple([a + b for a, b in zip(parts, copies, strict=True)])
+    return address.base - segment.base, parts
 
 
-def _strided(
-    view: Any, a: MemoryAccess, address: Affine, first: int, strides: tuple[int, ...] | None
-) -> Any:
-    """The elements of an access in a segment's view, `(lanes,)` or by the axes of the lanes."""
+def _elements(view: Any, a: MemoryAccess, address: Affine, first: int, parts: Extents) -> Any:
+    """The elements of an access in a segment's view, by the axes of the lanes; axes along which
+    all lanes have one place have one element.
+    """
     size = view.dtype.itemsize
-    if strides is None:
-        return view[first // size : first // size + address.grid.lanes]
-    shape = address.grid.extents
+    shape = tuple([n if part else 1 for n, part in zip(address.grid.extents, parts, strict=True)])
     if a.shape:
-        shape, strides = (a.count, *shape), (size, *strides)
-    return np.ndarray(shape, view.dtype, view, first, strides)
+        shape, parts = (a.count, *shape), (size, *parts)
+    return np.ndarray(shape, view.dtype, view, first, parts)
 
 
 def _record(
-    g: Group, a: MemoryAccess, segment: Segment, address: Affine, first: int, kind: int
+    g: Group,
+    a: MemoryAccess,
+    segment: Segment,
+    address: Affine,
+    first: int,
+    parts: Extents,
+    kind: int,
 ) -> bool:
     """Tell the race check of an access to a segment; False if it must be told lane by lane."""
     if g.shadow is not None:
         return False
-    size = a.dtype.itemsize
-    if g.races.history(segment, size) is None:
-        return True
-    if segment.kind != "global" or a.shape or not address.is_run(size):
-        blocks, *rest = address.coefficients
-        parts = (blocks + _copies(g, segment), *rest)
-        offset = address.grid.sum_of(parts, _INT64) + (address.base - segment.base)
-        if kind == PLAIN_WRITE:  # of different lanes to different places
-            g.races.record(g, a, segment, offset, None, kind, np.zeros(1, a.dtype))
-        else:
-            g.races.record(g, a, segment, offset, None, kind, None)
-        return True
-    recorded: bool = g.races.record_run(g, a, segment, first, kind)
-    if not recorded:
-        offset = address.dense - segment.base
-        g.races.record(g, a, segment, offset, None, kind, np.zeros(1, a.dtype))
+    ends = reach(address.grid.extents, first, parts)
+    mesh = Mesh(address.grid, first, parts, ends[0], ends[1] + a.nbytes)
+    g.races.record_mesh(g, a, segment, mesh, kind)
     return True

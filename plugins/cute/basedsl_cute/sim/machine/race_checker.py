@@ -23,6 +23,7 @@ from basedsl_cute.sim.machine.happens_before import (
     of_warp,
 )
 from basedsl_cute.sim.machine.memory import Memory, Segment
+from basedsl_cute.sim.machine.pending_access import Mesh, PendingAccess
 from basedsl_cute.sim.machine.rank_order import (
     BLOCK_NUMBERS,
     RankLaunch,
@@ -33,6 +34,7 @@ from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.word_history import (
     ASYNC,
     BLOCK,
+    CONFLICTS,
     EVENT_SHIFT,
     PLAIN_READ,
     PLAIN_WRITE,
@@ -46,14 +48,8 @@ from basedsl_cute.sim.machine.word_history import (
     add_many,
 )
 
-_CONFLICTS = {
-    PLAIN_READ: (PLAIN_WRITE, STRONG_WRITE),
-    PLAIN_WRITE: (PLAIN_WRITE, PLAIN_READ, STRONG_WRITE, STRONG_READ),
-    STRONG_READ: (PLAIN_WRITE,),
-    STRONG_WRITE: (PLAIN_WRITE, PLAIN_READ),
-}
 _WHO = np.int64((1 << EVENT_SHIFT) - 1)  # thread and spread of a last access
-_LATER = 1 << 22  # words of reads that wait for a write, at most
+_PENDING = 1 << 22  # numbers that accesses are kept as which words do not know of, at most
 
 
 def one_run(index: Any) -> slice | None:
@@ -183,24 +179,21 @@ class RaceChecker:
         if home is None:
             return
         history, start = home
-        if history.runs is not None:
-            history.spread_runs()
         if start:
             offset = offset + start
-        index = history.index(offset, a.nbytes, itemsize)
         thread = g.known.threads if who is None else g.known.threads[who]
         event = len(self.events)
         self.events.append(a)
-        if kind == PLAIN_READ and history.wrote <= g.known.floor and segment.kind == "shared":
-            if history.later and history.later[-1][2] <= g.known.floor:
-                history.later = []
-            if len(history.later) * g.lanes < _LATER:
-                history.later.append((index, thread, event))
+        if kind != PLAIN_WRITE and history.pending.size + offset.size < _PENDING:
+            threads = None if who is None else thread
+            access = PendingAccess(kind, event, a.nbytes, itemsize, offset, threads, g.known)
+            if self._put_off(g, segment, history, access):
                 return
-        elif history.later:
-            self._catch_up(g, segment, history)
+        self._catch_up(g, segment, history)
+        history.latest = event
+        index = history.index(offset, a.nbytes, itemsize)
         run = one_run(index)
-        for other in _CONFLICTS[kind]:
+        for other in CONFLICTS[kind]:
             words = history.last[other]
             if words is not None:
                 before = words.take(index) if run is None else words[run]
@@ -231,23 +224,50 @@ class RaceChecker:
             history.wrote = event
         self._join(g, segment, history, kind, index, thread, stamp)
 
-    def record_run(self, g: Any, a: MemoryAccess, segment: Segment, first: int, kind: int) -> bool:
-        """Record a plain access of all lanes to one word after another, from the byte `first` of a
-        segment; False if it must be recorded word by word.
+    def record_mesh(self, g: Any, a: MemoryAccess, segment: Segment, mesh: Mesh, kind: int) -> None:
+        """Record a plain access of all lanes to places of their own in a segment; for a read, lanes
+        may share them. Raises RaceError.
         """
-        home = self._homes[segment]
-        assert home is not None
+        home = self.history(segment, a.dtype.itemsize)
+        if home is None:
+            return
         history, start = home
-        if a.dtype.itemsize != 1 << history.shift or not g.known.is_run:
-            return False
-        word = (first + start) >> history.shift
+        if start:
+            mesh = mesh.moved(start)
         event = len(self.events)
-        delta = g.known.first_thread - word
-        if not history.add_run(kind, event, word, word + g.lanes, delta):
-            return False
-        self.events.append(a)
-        if kind == PLAIN_WRITE:
-            history.wrote = event
+        access = PendingAccess(kind, event, a.nbytes, a.dtype.itemsize, mesh, None, g.known)
+        if self._put_off(g, segment, history, access):
+            self.events.append(a)
+            if kind == PLAIN_WRITE:
+                history.wrote = event
+            return
+        value = np.zeros(1, a.dtype) if kind == PLAIN_WRITE else None
+        self.record(g, a, segment, mesh.places - start, None, kind, value)
+
+    def _put_off(
+        self, g: Any, segment: Segment, history: WordHistory, access: PendingAccess
+    ) -> bool:
+        """Keep an access that races with none, without telling the words; False if it may race, or
+        if words must know.
+        """
+        pending, known = history.pending, g.known
+        is_shared = segment.kind == "shared"
+        floor = known.floor if is_shared else 0
+        if is_shared:
+            pending.end_before(floor)
+        reads = access.kind == PLAIN_READ
+        if known.order is not None or self.shared is not None:
+            if not (reads and is_shared) or history.wrote > floor or history.copies:
+                return False
+        else:
+            strong = access.kind in (STRONG_READ, STRONG_WRITE)
+            if history.copies or (not is_shared and self.syncs and not strong):
+                return False
+            if history.latest > floor and (not reads or history.wrote > floor):
+                return False
+            if pending.conflicts(access, CONFLICTS[access.kind], floor):
+                return False
+        pending.add(access)
         return True
 
     def _join(
@@ -274,31 +294,44 @@ class RaceChecker:
         add_many(words, index, stamp, before, apart, self.distance)
 
     def _catch_up(self, g: Any, segment: Segment, history: WordHistory) -> None:
-        """Make reads that were put off part of the history, but for those before the barrier."""
-        later, history.later = history.later, []
-        for index, thread, event in later:
-            if event > g.known.floor:
-                stamp = thread | np.int64(event << EVENT_SHIFT)
-                self._join(g, segment, history, PLAIN_READ, index, thread, stamp)
+        """Let the words know of the accesses that were put off, but for those before a barrier."""
+        floor = g.known.floor if segment.kind == "shared" else 0
+        later = history.pending.all
+        if not later:
+            return
+        history.pending.clear()
+        for one in later:
+            if one.event <= floor:
+                continue
+            places = one.places.places if type(one.places) is Mesh else one.places
+            index = history.index(places, one.nbytes, one.itemsize)
+            thread = one.known.threads if one.threads is None else one.threads
+            stamp = thread | np.int64(one.event << EVENT_SHIFT)
+            if one.kind == PLAIN_WRITE:
+                history.words(PLAIN_WRITE)[index] = stamp
+            else:
+                self._join(one, segment, history, one.kind, index, thread, stamp)
+            history.latest = one.event
 
     def begin_copy(self, g: Any, a: MemoryAccess, offset: Any, who: Any) -> None:
         """Record that copies of lanes begin to write shared memory. Raises RaceError."""
         self.record(g, a, g.shared, offset, who, PLAIN_WRITE, None)
-        self._mark(g, offset, a, who, ASYNC)
+        self._mark(g, offset, a, who, ASYNC, 1)
 
     def end_copy(self, g: Any, a: MemoryAccess, offset: Any, who: Any) -> None:
         """Record that lanes have waited for copies."""
-        self._mark(g, offset, a, who, np.int64(0))
+        self._mark(g, offset, a, who, np.int64(0), -1)
 
-    def _mark(self, g: Any, offset: Any, a: MemoryAccess, who: Any, bit: Any) -> None:
+    def _mark(self, g: Any, offset: Any, a: MemoryAccess, who: Any, bit: Any, begun: int) -> None:
         itemsize = min(a.dtype.itemsize, a.align)
         home = self.history(g.shared, itemsize)
         assert home is not None
         index = home[0].index(offset, a.nbytes, itemsize)
         thread = g.known.threads if who is None else g.known.threads[who]
         self.events.append(a)
-        home[0].wrote = len(self.events) - 1
-        home[0].copies = True
+        self._catch_up(g, g.shared, home[0])
+        home[0].wrote = home[0].latest = len(self.events) - 1
+        home[0].copies += begun * index.size
         home[0].words(PLAIN_WRITE)[index] = (
             thread | bit | np.int64((len(self.events) - 1) << EVENT_SHIFT)
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from random import Random
 from typing import Any, NamedTuple
 
@@ -18,9 +18,10 @@ import numpy as np
 from basedsl_cute.device.tensor_map import TensorMap
 from basedsl_cute.hardware.targets import MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARP_SIZE
 from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS, TMEM_LANES
-from basedsl_cute.sim.affine import Affine, LaneGrid, Recent
+from basedsl_cute.sim.affine import Affine
 from basedsl_cute.sim.errors import Thread
 from basedsl_cute.sim.machine.access import MemoryAccess, RegisterArray
+from basedsl_cute.sim.machine.lanes import Lanes
 from basedsl_cute.sim.machine.memory import LOCAL_BASE, Memory, Segment, private_segment
 from basedsl_cute.sim.machine.memory_map import MemoryMap
 from basedsl_cute.sim.machine.output import KernelOutput
@@ -29,6 +30,8 @@ from basedsl_cute.sim.machine.vector_clock import Stamp, VectorClocks
 from basedsl_cute.sim.machine_model import Machine
 from basedsl_cute.sim.options import SimOptions
 from basedsl_cute.sim.site import Site
+
+_ADDRESS = np.dtype(np.int64)
 
 Mask = Any
 """Lanes that an operation acts on: None for all of them, or an array of booleans, `(lanes,)`."""
@@ -249,13 +252,13 @@ class RegisterPool:
 
 
 class Block:
-    """One block; in lock step several, whose `index` then holds an array per axis. `linear` is its
-    number in the grid, x fastest, and `rank` its number in the cluster.
+    """One block; in lock step a box of them, of which `corner` is the first one's index. `linear`
+    is its number in the grid, x fastest, and `rank` its number in the cluster.
     """
 
     def __init__(
         self,
-        index: tuple[Any, Any, Any],
+        corner: tuple[int, int, int],
         linear: int,
         threads: int,
         warps: int,
@@ -263,7 +266,7 @@ class Block:
         shadow: ShadowMemory | None = None,
         rank: int = 0,
     ) -> None:
-        self.index = index
+        self.corner = corner
         self.linear = linear
         self.rank = rank
         self.threads = threads
@@ -296,95 +299,6 @@ class Block:
     def has_tensor_memory(self) -> bool:
         """True if an instruction has used tensor memory."""
         return self._tensor_memory is not None
-
-
-class Lanes:
-    """Thread indices and warps of the lanes of a group, which depend on the block's shape alone.
-
-    `first` and `count` choose threads of the block by linear index; `blocks` repeats them. A
-    full warp has `of_warp`.
-    """
-
-    def __init__(
-        self, block: tuple[int, int, int], first: int, count: int, blocks: int, of_warp: int
-    ) -> None:
-        self.block = block
-        self.of_warp = of_warp
-        self.first = first
-        self.threads = count  # of one block
-        self.blocks = blocks
-        self.size = count * blocks  # lanes
-        self.grid = LaneGrid((blocks, *reversed(block)))  # of whole blocks
-        self.affine_tid = [
-            Affine(self.grid, 0, tuple(int(i == at) for i in range(4)), np.dtype(np.int32))
-            for at in (3, 2, 1)
-        ]
-        # Where shuffles by one amount read, by kind and operands; kept, as few recur.
-        self.sources = Recent(16)
-
-    @cached_property
-    def linear(self) -> Any:
-        """The linear index of each lane's thread in its block, int32."""
-        line = np.arange(self.first, self.first + self.threads, dtype=np.int32)
-        return np.tile(line, self.blocks)
-
-    @cached_property
-    def tid(self) -> tuple[Any, Any, Any]:
-        """The x, y and z of each lane's thread, int32."""
-        x, y, _ = self.block
-        linear = self.linear
-        return linear % np.int32(x), linear // np.int32(x) % np.int32(y), linear // np.int32(x * y)
-
-    @cached_property
-    def tid_index(self) -> tuple[Any, Any, Any]:
-        """`tid` as int64."""
-        x, y, z = (part.astype(np.int64) for part in self.tid)
-        return x, y, z
-
-    @cached_property
-    def lane(self) -> Any:
-        """The number of each lane in its warp, int32."""
-        return self.linear % np.int32(self.of_warp)
-
-    @cached_property
-    def warp(self) -> Any:
-        """The number of each lane's warp in its block, int32."""
-        return self.linear // np.int32(self.of_warp)
-
-    @cached_property
-    def block_number(self) -> Any:
-        """The number of each lane's block among those of the group."""
-        return np.repeat(np.arange(self.blocks), self.threads)
-
-    @cached_property
-    def warp_starts(self) -> Any:
-        """The first lane of each warp, `(warps,)`."""
-        starts = np.arange(0, self.threads, self.of_warp)
-        return (np.arange(self.blocks)[:, None] * self.threads + starts).ravel()
-
-    @cached_property
-    def warp_sizes(self) -> Any:
-        """The lanes of each warp, `(warps,)`."""
-        starts = np.arange(0, self.threads, self.of_warp)
-        return np.tile(np.minimum(self.threads - starts, self.of_warp), self.blocks)
-
-    @cached_property
-    def warp_start(self) -> Any:
-        """The first lane of each lane's warp."""
-        return np.repeat(self.warp_starts, self.warp_sizes)
-
-    @cached_property
-    def warp_size(self) -> Any:
-        """The number of lanes of each lane's warp."""
-        return np.repeat(self.warp_sizes, self.warp_sizes)
-
-
-@lru_cache(maxsize=8)
-def lanes_of(
-    block: tuple[int, int, int], first: int, count: int, blocks: int, of_warp: int
-) -> Lanes:
-    """The lanes of a group, which several launches share."""
-    return Lanes(block, first, count, blocks, of_warp)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -507,6 +421,7 @@ class Group:
         self.register_rows: dict[Any, Any] = {}  # of register arrays, by array and dtype
         self.register_marks: dict[RegisterArray, Any] = {}  # of what was written in them
         self.poison: Any = None  # of what the last load has read
+        self._affine: dict[tuple[str, int], Affine] = {}
         self._local: Segment | None = None
         self._shared_copies: Any = None
         self._local_copies: Any = None
@@ -533,22 +448,41 @@ class Group:
 
     def ctaid(self, axis: int) -> Any:
         """The block index along `axis`: an int32, or one per lane when there are many blocks."""
-        index = self.block.index[axis]
-        if isinstance(index, np.ndarray):
-            return index[self.shape.block_number]
-        return np.int32(index)
+        first = np.int32(self.block.corner[axis])
+        if self.shape.blocks == 1:
+            return first
+        return (self.shape.block_places[axis] + first)[self.shape.block_number]
+
+    # Of groups of whole blocks, values as coefficients; each is made once, and keeps what is made
+    # of it.
 
     def affine_tid(self, axis: int) -> Affine:
-        """The thread index along `axis`, of a group of whole blocks."""
-        return self.shape.affine_tid[axis]
+        """The thread index along `axis`."""
+        return self._held(("thread", axis), 0)
 
-    def affine_ctaid(self, axis: int) -> Any:
-        """The block index along `axis`, of a group of whole blocks."""
-        index = self.block.index[axis]
-        step = int(index[1] - index[0]) if index.size > 1 else 0
-        if index.size > 2 and (index[1:] - index[:-1] != step).any():
-            return self.ctaid(axis)
-        return Affine(self.shape.grid, int(index[0]), (step, 0, 0, 0), np.dtype(np.int32))
+    def affine_ctaid(self, axis: int) -> Affine:
+        """The block index along `axis`."""
+        return self._held(("block", axis), self.block.corner[axis])
+
+    def _held(self, key: tuple[str, int], base: int) -> Affine:
+        found = self._affine.get(key)
+        if found is None:
+            found = self._affine[key] = self.shape.affine(*key, base)
+        return found
+
+    def affine_laneid(self) -> Any:
+        """The number of each lane in its warp."""
+        found = self.shape.affine_linear.divided(self.shape.of_warp)
+        return self.shape.lane if found is None else found[1]
+
+    def everywhere(self, address: Any) -> Affine:
+        """An address that all lanes share."""
+        key = "address", int(address)
+        found = self._affine.get(key)
+        if found is None:
+            zero = (0,) * len(self.shape.grid.extents)
+            found = self._affine[key] = Affine(self.shape.grid, key[1], zero, _ADDRESS)
+        return found
 
     def cluster_rank(self) -> Any:
         """The block's rank in its cluster, x fastest: an int32, or one per lane."""
@@ -560,9 +494,8 @@ class Group:
     def thread(self, lane: int) -> Thread:
         """The thread that runs in `lane`."""
         number = int(self.shape.block_number[lane])
-        block = tuple(
-            int(i[number]) if isinstance(i, np.ndarray) else int(i) for i in self.block.index
-        )
+        pairs = zip(self.block.corner, self.shape.block_places, strict=True)
+        block = tuple([first + int(places[number]) for first, places in pairs])
         x, y, z = (int(part[lane]) for part in self.shape.tid)
         return Thread((x, y, z), block)  # type: ignore[arg-type]
 

@@ -36,9 +36,6 @@ class ThreadOrder:
         self.shape = shape
         self.numbers = numbers
         self._threads: Any = None
-        # True if the lanes have one number after another.
-        self.is_run = shape.threads == block_threads and shape.blocks == len(numbers)
-        self.first_thread = int(numbers[0]) * block_threads
         self.first_block = int(numbers[0])
         self._first_lane = int(shape.linear[0])
         self.floor = 0

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from basedsl_cute.sim.machine.pending_access import PendingAccesses
+
 EVENT_SHIFT, SPREAD_SHIFT = 33, 31
 THREADS = np.int64((1 << SPREAD_SHIFT) - 1)
 ASYNC = np.int64(1 << 30)
@@ -22,6 +24,14 @@ ASYNC = np.int64(1 << 30)
 SAME, WARP, BLOCK, GRID = range(4)  # how far apart threads are
 
 PLAIN_WRITE, PLAIN_READ, STRONG_WRITE, STRONG_READ = range(4)
+CONFLICTS = {
+    PLAIN_READ: (PLAIN_WRITE, STRONG_WRITE),
+    PLAIN_WRITE: (PLAIN_WRITE, PLAIN_READ, STRONG_WRITE, STRONG_READ),
+    STRONG_READ: (PLAIN_WRITE,),
+    STRONG_WRITE: (PLAIN_WRITE, PLAIN_READ),
+}
+"""The kinds of accesses that one of each kind may race with."""
+
 _LOGGED = 1 << 22  # words in the list of accesses, at most
 
 
@@ -43,31 +53,11 @@ class WordHistory:
         self.listed = listed
         self.last: list[Any] = [None, None, None, None]  # by kind
         self.wrote = 0  # the last event that wrote
-        self.copies = False  # True if a cp.async has written here
-        self.later: list[tuple[Any, Any, int]] = []  # reads that nobody has needed yet
+        self.latest = 0  # the last event that the words know of
+        self.copies = 0  # words that a cp.async writes which nobody has waited for
+        self.pending = PendingAccesses()
         self.accesses: list[Shared] = []
         self.logged = 0
-        # Runs of words, each by the thread `delta` after its number, while nothing else is known:
-        # no access of one of them races with another.
-        self.runs: list[tuple[int, int, int, int]] | None = None if listed else []
-        self.delta = 0
-
-    def add_run(self, kind: int, event: int, first: int, stop: int, delta: int) -> bool:
-        """Add an access of the words from `first` to below `stop`, each by the thread `delta` after
-        its number; False if that is not all that is known.
-        """
-        if self.runs is None or (self.runs and delta != self.delta):
-            return False
-        self.delta = delta
-        self.runs.append((kind, event, first, stop))
-        return True
-
-    def spread_runs(self) -> None:
-        """Keep the runs word by word from now on."""
-        runs, self.runs = self.runs or (), None
-        for kind, event, first, stop in runs:
-            thread = np.arange(first + self.delta, stop + self.delta, dtype=np.int64)
-            self.words(kind)[first:stop] = thread | np.int64(event << EVENT_SHIFT)
 
     def words(self, kind: int) -> Any:
         """The last accesses of a kind, int64 for each word."""
@@ -88,7 +78,6 @@ class WordHistory:
         """Make words half as large."""
         self.shift -= 1
         self.last = [None if kind is None else np.repeat(kind, 2) for kind in self.last]
-        self.later = [(_halved(i), t, e) for i, t, e in self.later]
         self.accesses = [s._replace(index=_halved(s.index), thread=s.thread) for s in self.accesses]
 
     @property

@@ -122,6 +122,8 @@ def _binary_int(name: str) -> Callable[[PythonEmitter, Op], None]:
             # The container is wider than the type: amounts from the width on must give zero.
             expression = f"where({refs[1]} < {type_.width}, {refs[0]} << {refs[1]}, {refs[0]} * 0)"
             expression += "" if e.varying(result) else "[()]"
+        elif name == "shrui" and result in e.affine:
+            expression = f"num.shift_right({refs[0]}, {refs[1]})"
         else:
             expression = wide.format(*refs)
         e.let(result, fit(result, expression))
@@ -160,14 +162,21 @@ def _divide(e: PythonEmitter, op: Op) -> None:
     if type_.width == 1:  # the only divisor is 1 (or -1)
         e.let(result, f"{refs[0]} & False" if "rem" in op.name else refs[0])
         return
+    whole = f"{_held_quotient(e, op, 'rem' in op.name)} or " if result in e.affine else ""
     if is_unsigned:
         refs = [
             f"num.unsigned({r})" if type_.native else f"num.low_bits({r}, {type_.width})"
             for r in refs
         ]
-        e.let(result, fit(result, f"num.signed({expression.format(*refs)})"))
+        e.let(result, whole + fit(result, f"num.signed({expression.format(*refs)})"))
     else:
-        e.let(result, fit(result, expression.format(*refs)))
+        e.let(result, whole + fit(result, expression.format(*refs)))
+
+
+def _held_quotient(e: PythonEmitter, op: Op, remainder: bool) -> str:
+    """The expression of a quotient or remainder of coefficients; None where they are not kept."""
+    a, b = map(e.raw, op.operands)
+    return f"num.held_quotient({a}, {b}, {remainder})"
 
 
 @rule("arith.addui_extended")
@@ -315,6 +324,9 @@ def _zero_extended(e: PythonEmitter, value: Value) -> str:
 @rule("arith.extui", "llvm.zext")
 def _extui(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
+    if result in e.affine:
+        e.let(result, f"num.zero_extended({e.raw(source)}, {e.dtype(result.type)})")
+        return
     e.let(result, f"{_zero_extended(e, source)}.astype({e.dtype(result.type)})")
 
 

@@ -139,8 +139,8 @@ def _register(name: str, expression: str, uniform: Callable[..., bool]) -> None:
         if result not in e.uniformity.used:
             return
         if result in e.affine:
-            kind, axis = name.split(".")
-            e.let(result, f"g.affine_{kind}({_AXES.index(axis)})")
+            kind, _, axis = name.partition(".")
+            e.let(result, f"g.affine_{kind}({_AXES.index(axis) if axis else ''})")
             return
         dtype = e.dtype(result.type)
         wide = "i64" if "i64(" in expression else "i32"

@@ -93,7 +93,11 @@ def _uniform_load(uniformity: UniformityAnalysis, op: Op) -> bool:
 
 
 def _place(e: PythonEmitter, pointer: Value) -> str:
-    return e.raw(pointer) if pointer in e.affine else e.lanes(pointer)
+    if pointer in e.affine:
+        return e.raw(pointer)
+    if e.varying(pointer) or e.coroutine:
+        return e.lanes(pointer)
+    return f"g.everywhere({e.ref(pointer)})"
 
 
 @rule("llvm.load", uniform=_uniform_load, volatile=_ordered)

@@ -6,19 +6,23 @@ from basedsl_cute.sim.translate.records import KernelRecord, Op, Value
 from basedsl_cute.sim.translate.types import IntType, PtrType
 
 _SOURCES = frozenset(
-    f"nvvm.read.ptx.sreg.{name}.{axis}" for name in ("tid", "ctaid") for axis in "xyz"
+    f"nvvm.read.ptx.sreg.{name}"
+    for name in (*(f"{which}.{axis}" for which in ("tid", "ctaid") for axis in "xyz"), "laneid")
 )
 _KEEPING = frozenset(
     (
-        "arith.addi", "arith.subi", "arith.muli", "arith.extsi", "arith.index_cast", "llvm.add",
-        "llvm.sub", "llvm.mul", "llvm.sext", "llvm.getelementptr",
+        "arith.addi", "arith.subi", "arith.muli", "arith.extsi", "arith.extui", "arith.index_cast",
+        "arith.andi", "arith.shli", "arith.shrsi", "arith.shrui", "arith.divsi", "arith.remsi",
+        "arith.floordivsi", "arith.divui", "arith.remui", "llvm.add", "llvm.sub", "llvm.mul",
+        "llvm.sext", "llvm.zext", "llvm.and", "llvm.shl", "llvm.ashr", "llvm.lshr", "llvm.sdiv",
+        "llvm.srem", "llvm.udiv", "llvm.urem", "llvm.getelementptr",
     )
 )  # fmt: skip
 
 
 def affine_values(kernel: KernelRecord, varying: set[Value]) -> set[Value]:
-    """The varying values that may be held so: indices of threads and blocks, and sums, differences
-    and products of such.
+    """The varying values that may be held so: indices of threads and blocks, and sums, differences,
+    products and quotients of such.
     """
     found: set[Value] = set()
     for op in kernel.walk():

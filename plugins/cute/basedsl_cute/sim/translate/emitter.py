@@ -7,7 +7,7 @@ N, and a mask is None (every lane), an array of booleans `(lanes,)` (some lanes)
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 from basedsl_cute.sim.errors import MissingRuleError
@@ -16,6 +16,7 @@ from basedsl_cute.sim.machine_model import Machine
 from basedsl_cute.sim.observe import Observer
 from basedsl_cute.sim.site import Site
 from basedsl_cute.sim.translate.affinity import affine_values
+from basedsl_cute.sim.translate.liveness import last_uses
 from basedsl_cute.sim.translate.poison_flow import PoisonFlow
 from basedsl_cute.sim.translate.records import KernelRecord, Op, OpRegion, Value
 from basedsl_cute.sim.translate.types import (
@@ -87,6 +88,9 @@ class PythonEmitter:
         self._counts: dict[str, int] = {}
         self._temporaries = 0
         self._written_line = ""
+        self._made: set[Value] = set()  # by the body being written, at its own depth
+        self._body_depth = 1
+        self._aliased: set[str] = set()
         self._moves_masks = False
         self.affine = set() if coroutine else affine_values(kernel, uniformity.varying)
         self.poison = PoisonFlow(self, kernel)
@@ -166,10 +170,13 @@ class PythonEmitter:
     def alias(self, value: Value, name: str) -> None:
         """Let `name` hold `value` from here on."""
         self._names[value] = name
+        self._aliased.add(name)
 
     def let(self, value: Value, expression: str) -> None:
         """Bind `value` to `expression`."""
         self.line(f"{self.raw(value)} = {expression}")
+        if value not in self._names and self._depth == self._body_depth:
+            self._made.add(value)
 
     def set_constant(self, value: Value, constant: Any) -> None:
         """Bind `value` to a constant that is known now, shared by all uses."""
@@ -266,6 +273,9 @@ class PythonEmitter:
         """
         if self.observer is not None:
             self.observer.boundary(self)
+        ends = last_uses(region) if self.observer is None else {}
+        outer = self._made, self._body_depth
+        self._made, self._body_depth = set(), self._depth
         for op in region.ops:
             rule = self.rules.for_op(op, "sim")
             self.site = op.site
@@ -274,8 +284,17 @@ class PythonEmitter:
                 self.observer.before(self, op)
             rule.apply(self, op)
             self.poison.after(op, rule)
+            self._forget(ends.get(op, ()))
+        self._made, self._body_depth = outer
         if self.observer is not None:
             self.observer.boundary(self)
+
+    def _forget(self, values: Iterable[Value]) -> None:
+        """Write the end of values that hold arrays, whose memory the next ones can have."""
+        names = [self.raw(v) for v in values if v in self._made and self.varying(v)]
+        names = [name for name in names if name not in self._aliased]
+        if names:
+            self.line(f"del {', '.join(names)}")
 
     @contextlib.contextmanager
     def standing_for(self, names: dict[Value, str]) -> Iterator[None]:

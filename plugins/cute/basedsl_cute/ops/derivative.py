@@ -65,6 +65,7 @@ _FLAT = frozenset(
 
 def derivative(result: Any, source: Any) -> Any:
     """Return d `result` / d `source`, two dynamic floats of the running trace, at this point of it.
+    Inside of `elementwise` they are the lanes of vectors.
 
     `source` must not be a product, whose factors sums may have taken instead (`opaque`). Raises
     DSLTypeError for an operation between the two that has no known derivative.
@@ -92,7 +93,7 @@ class _Slopes:
         return self.known[value]
 
     def _made(self, value: Any) -> Any:
-        if str(value.type) not in _FLOATS:
+        if _kind(value) is None:
             return None
         op = getattr(value.owner, "operation", value.owner)
         name = getattr(op, "name", None)
@@ -107,7 +108,7 @@ class _Slopes:
             return None
         if name not in _PARTIAL:
             raise DSLTypeError(
-                f"a score uses {name}, whose derivative is not known",
+                f"the derivative of {name} is not known",
                 hint="known are arithmetic, exp, log, sqrt, sin, cos, tanh, erf, choices and `if`",
             )
         partial = _PARTIAL[name](*map(_number, (value, *op.operands)))
@@ -124,7 +125,7 @@ class _Slopes:
         if slopes == [None, None]:
             return None
         first, second = (cute.Float32(0.0 if slope is None else slope) for slope in slopes)
-        return cute.where(cute.Boolean(condition), first, second)
+        return cute.where(cute.Boolean.from_value(condition), first, second)
 
     def _branched(self, op: Any, place: int) -> Any:
         """The slope of a result of an `if`: another one, with copies of what the first computes."""
@@ -159,5 +160,10 @@ def _replace_operands(op: Any, copies: dict[Any, Any]) -> None:
                 _replace_operands(inner.operation, copies)
 
 
+def _kind(value: Any) -> Any:
+    """The float class of an SSA value, or of each lane of a vector; None for what is no float."""
+    return _FLOATS.get(str(value.type).rpartition("x")[2].rstrip(">"))
+
+
 def _number(value: Any) -> Any:
-    return _FLOATS[str(value.type)](value)
+    return _kind(value).from_value(value)

@@ -1,0 +1,239 @@
+"""All-gather with matrix product, C = gather(X) B^T, in one kernel on Hopper.
+
+Each rank has a shard of X and all of its own B. While tensor cores multiply this rank's shard,
+warps that a product leaves idle push it to the peers, in chunks with a flag each; then come the
+tiles of the peers' shards, whose loads wait for the flags of their rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import basedsl_cute as cute
+from basedsl_cute import arch, pipeline
+from basedsl_cute.nvgpu import tma
+from basedsl_cute.ops.distributed.product_parts import (
+    ShardScheduler,
+    copy_part,
+    end_launch,
+    half_address,
+    launch_number,
+    matrices_at,
+    take_number,
+)
+from basedsl_cute.ops.hopper.collective import (
+    LoadParams,
+    allocate_staged,
+    check_majors,
+    cluster_position,
+    make_load_pipeline,
+    pingpong_order,
+    shared_layouts,
+    tile_schedule,
+    tma_atoms,
+    wait_for_predecessor,
+)
+from basedsl_cute.ops.hopper.config import check_config
+from basedsl_cute.ops.hopper.gemm import TileParams, consumer_warpgroup
+
+
+@cute.jit
+def _push_shard(
+    x: Any, w: Any, turn: Any, rows: Any, k: Any, half_bytes: Any, plan: cute.Constexpr
+):
+    """Push this rank's shard to all peers, by one of the movers, in chunks. Each rank begins with
+    the peer that needs its shard first.
+    """
+    parts = cute.ceil_div(k, plan.columns)
+    chunks = cute.ceil_div(rows, plan.lines) * parts
+    own = w.rank.to(cute.Int64) * rows * k * 2
+    number = take_number(w)
+    while number < (w.num_ranks - 1) * chunks:
+        following = take_number(w)  # its answer takes as long as a part of a chunk
+        chunk = number % chunks
+        peer = (w.rank + w.num_ranks - 1 - number // chunks) % w.num_ranks
+        row, column = chunk // parts * plan.lines, chunk % parts * plan.columns
+        begin = (cute.Int64(row) * k + column) * 2
+        there = half_address(w, peer, turn, half_bytes) + own + begin
+        source, pitch = x.iterator.toint() + begin, cute.Int64(k) * 2
+        left = (rows - row, k - column)
+        copy_part(source, there, left, pitch, plan.dtype, plan.lines, plan.columns)
+        arch.sync_warp()
+        if arch.lane_idx() == 0:
+            w.signals.notify(peer, turn + 1, chunk)
+        number = following
+
+
+@cute.jit
+def _wait_for_rows(
+    w: Any, source: Any, m: Any, rows: Any, parts: Any, turn: Any, plan: cute.Constexpr
+):
+    """Wait until the rows of tile `m` of the shard of `source` have arrived, by one warp."""
+    of_a_tile = plan.cfg.tile[0] // plan.lines
+    first = m * of_a_tile
+    last = cute.min(first + of_a_tile, cute.ceil_div(rows, plan.lines))
+    for chunk in range(first * parts + arch.lane_idx(), last * parts, arch.WARP_SIZE):
+        w.signals.wait(source, turn + 1, chunk)
+    arch.sync_warp()
+    arch.fence_proxy("async.global")
+
+
+@cute.jit
+def _load_tiles(
+    own, loads, scheduler, work, k_tiles, w, rows, k, turn, plan: cute.Constexpr
+):  # fmt: skip
+    """Load the tiles of A and B by one warp: A from this rank's own shard, or from what peers have
+    pushed. Every other tile takes K backwards.
+    """
+    cfg = plan.cfg
+    load_x, tma_x = own
+    bm, bn, bk = cfg.tile
+    cm, cn = cfg.cluster
+    at_m, at_n, mask_a, mask_b = cluster_position(cfg)
+    along_n, along_m = cute.make_layout(cn), cute.make_layout(cm)
+    sa, sb = cute.group_modes(loads.sa, 0, 2), cute.group_modes(loads.sb, 0, 2)
+    gx = cute.zipped_divide(tma_x, (bm, bk))
+    ga = cute.zipped_divide(loads.tma_a, (bm, bk))
+    gb = cute.zipped_divide(loads.tma_b, (bn, bk))
+    to_x, from_x = tma.tma_partition(load_x, at_n, along_n, sa, gx)
+    to_a, from_a = tma.tma_partition(loads.atom_a, at_n, along_n, sa, ga)
+    to_b, from_b = tma.tma_partition(loads.atom_b, at_m, along_m, sb, gb)
+    tiles_m, parts = cute.ceil_div(rows, bm), cute.ceil_div(k, plan.columns)
+    half = (turn & 1).to(cute.Int32)
+
+    filled = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, cfg.stages)
+    step, forward = cute.Int32(0), cute.Int32(1)
+    while work.is_valid_tile:
+        m, n, shard = work.tile_idx
+        if shard != w.rank and m < tiles_m:
+            _wait_for_rows(w, shard, m, rows, parts, turn, plan)
+        for _ in cute.range(k_tiles, unroll=1):
+            loads.pipeline.producer_acquire(filled)
+            barrier = loads.pipeline.producer_get_barrier(filled)
+            if shard == w.rank:
+                cute.copy(
+                    load_x,
+                    from_x[None, (m, step)],
+                    to_x[None, filled.index],
+                    tma_bar_ptr=barrier,
+                    mcast_mask=mask_a,
+                )
+            else:
+                cute.copy(
+                    loads.atom_a,
+                    from_a[None, (m, step, shard, half)],
+                    to_a[None, filled.index],
+                    tma_bar_ptr=barrier,
+                    mcast_mask=mask_a,
+                )
+            cute.copy(
+                loads.atom_b,
+                from_b[None, (n, step)],
+                to_b[None, filled.index],
+                tma_bar_ptr=barrier,
+                mcast_mask=mask_b,
+            )
+            filled.advance()
+            step = step + forward
+        step = step - forward
+        forward = 0 - forward
+        scheduler.advance_to_next_work()
+        work = scheduler.get_current_work()
+    loads.pipeline.producer_tail(filled)
+
+
+@cute.kernel
+def gather_product_kernel(
+    x: cute.Tensor,
+    load_x: tma.TmaAtom,
+    tma_x: cute.Tensor,
+    load_a: tma.TmaAtom,
+    tma_a: cute.Tensor,
+    load_b: tma.TmaAtom,
+    tma_b: cute.Tensor,
+    store_c: tma.TmaAtom,
+    tma_c: cute.Tensor,
+    w: Any,
+    schedule: Any,
+    k_tiles: cute.Int32,
+    rows: cute.Int32,
+    k: cute.Int32,
+    half_bytes: cute.Int64,
+    plan: cute.Constexpr,
+):
+    """The product of all ranks' rows with this rank's B; see the module."""
+    kinds, cfg = plan.kinds, plan.cfg
+    if cute.const_expr(cfg.overlap):
+        arch.griddepcontrol_launch_dependents()
+    layout_a, layout_b, layout_c = shared_layouts(kinds, cfg)
+    smem = cute.utils.SmemAllocator()
+    barriers = smem.allocate_array(cute.Int64, 2 * cfg.stages)
+    sa = allocate_staged(smem, kinds.a, layout_a)
+    sb = allocate_staged(smem, kinds.b, layout_b)
+    sc = allocate_staged(smem, kinds.c, layout_c)
+    warp_idx = arch.make_warp_uniform(arch.warp_idx())
+    turn_order = pingpong_order(smem, warp_idx, cfg)
+    load_pipeline = make_load_pipeline(barriers, kinds, cfg, defer_sync=True)
+    pipeline.pipeline_init_arrive(cfg.cluster)
+    scheduler = ShardScheduler.beginning(schedule, w.rank, cute.Int32(w.num_ranks))
+    work = scheduler.get_current_work()
+    pipeline.pipeline_init_wait(cfg.cluster)
+    if warp_idx < 4:
+        arch.setmaxregister_decrease(cfg.producer_registers)
+        wait_for_predecessor(cfg)
+        turn = launch_number(w)
+        if warp_idx == 0:
+            loads = LoadParams(load_pipeline, load_a, tma_a, sa, load_b, tma_b, sb)
+            _load_tiles((load_x, tma_x), loads, scheduler, work, k_tiles, w, rows, k, turn, plan)
+        else:
+            _push_shard(x, w, turn, rows, k, half_bytes, plan)
+    else:
+        arch.setmaxregister_increase(cfg.consumer_registers)
+        tile = TileParams(load_pipeline, turn_order, sa, sb, sc, store_c, tma_c, ())
+        consumer_warpgroup(tile, scheduler, work, k_tiles, kinds, cfg, None)
+    end_launch(w)
+
+
+@cute.jit
+def gather_product(
+    x: cute.Tensor,
+    b: cute.Tensor,
+    y: cute.Tensor,
+    w: Any,
+    rows: cute.Int32,
+    n: cute.Int32,
+    k: cute.Int32,
+    half_bytes: cute.Int64,
+    blocks: cute.Int32,
+    stream: cute.Stream,
+    plan: cute.Constexpr,
+):
+    """Launch `gather_product_kernel` on flat tensors: `x` (rows, k), `b` (n, k), and `y` of the
+    rows of all ranks, n columns each. `half_bytes` are those of half of the memory `w`.
+    """
+    kinds, cfg = plan.kinds, plan.cfg
+    check_majors(kinds)
+    check_config(kinds, cfg)
+    ranks = w.num_ranks
+    own = matrices_at(x.iterator.toint(), plan.dtype, (rows, k))
+    gathered = matrices_at(
+        w.local.iterator.toint(), plan.dtype, (rows, k, ranks, 2), half_bytes // 2
+    )
+    weight = matrices_at(b.iterator.toint(), plan.dtype, (n, k))
+    c = matrices_at(y.iterator.toint(), plan.dtype, (rows, n, ranks))
+    (load_x, tma_x), _, _ = tma_atoms((own, weight, c), kinds, cfg)
+    (load_a, tma_a), (load_b, tma_b), (store_c, tma_c) = tma_atoms(
+        (gathered, weight, c), kinds, cfg
+    )
+    schedule, grid = tile_schedule((rows, n, ranks), blocks, cfg)
+    gather_product_kernel(
+        x, load_x, tma_x, load_a, tma_a, load_b, tma_b, store_c, tma_c, w, schedule,
+        cute.ceil_div(k, cfg.tile[2]), rows, k, half_bytes, plan,
+    ).launch(
+        grid=grid,
+        block=(cfg.threads, 1, 1),
+        cluster=(*cfg.cluster, 1),
+        stream=stream,
+        min_blocks_per_mp=1,
+        use_pdl=cfg.overlap,
+    )  # fmt: skip

@@ -1,0 +1,143 @@
+"""Accesses that the race check has not told words yet: most are never asked for.
+
+An access is the places of the lanes' first bytes: coefficients of the lanes' coordinates
+(`sim.affine`), or an array. While no two accesses can conflict, a list of them is all that is kept;
+a barrier ends those before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from basedsl_cute.sim.affine import Extents, LaneGrid
+
+_MOST = 64
+"""Accesses that are looked at one by one, to see whether another one meets them."""
+
+_TRIES = 4
+"""Distances along one axis that are looked at to see whether lanes meet."""
+
+_INT64 = np.dtype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mesh:
+    """The places of all lanes of a grid: `first`, and the distance along each axis, in bytes."""
+
+    grid: LaneGrid
+    first: int
+    parts: Extents
+    low: int
+    high: int
+
+    def moved(self, more: int) -> Mesh:
+        """The places `more` bytes further."""
+        low, high = self.low + more, self.high + more
+        return Mesh(self.grid, self.first + more, self.parts, low, high)
+
+    @property
+    def places(self) -> Any:
+        """The place of each lane, `(lanes,)` in int64."""
+        return self.grid.sum_of(self.parts, _INT64) + self.first
+
+
+@dataclass(slots=True, eq=False)
+class PendingAccess:
+    """An access of `nbytes` bytes by each of the lanes of a group, as elements of `itemsize`, at
+    offsets into a history's memory. `places` is a Mesh or an array, `threads` are the numbers of
+    those lanes, or None for all, and `known` is the group's ThreadOrder.
+    """
+
+    kind: int
+    event: int
+    nbytes: int
+    itemsize: int
+    places: Any
+    threads: Any
+    known: Any
+
+    def can_meet(self, other: PendingAccess) -> bool:
+        """True unless it is certain that no different threads touch a byte by both accesses."""
+        mine, theirs = self.places, other.places
+        if type(mine) is not Mesh or type(theirs) is not Mesh:
+            return True
+        if mine.low >= theirs.high or theirs.low >= mine.high:
+            return False
+        if mine.grid is not theirs.grid or mine.parts != theirs.parts:
+            return True
+        axes = [
+            (abs(part), extent)
+            for part, extent in zip(mine.parts, mine.grid.extents, strict=True)
+            if extent > 1
+        ]
+        axes.sort(reverse=True)
+        ends = -other.nbytes, self.nbytes
+        distance = theirs.first - mine.first
+        return _meet(distance, axes, 0, ends, self.known is not other.known)
+
+
+def _meet(
+    distance: int, axes: list[tuple[int, int]], at: int, ends: tuple[int, int], moved: bool
+) -> bool:
+    """True if two lanes may be `distance` and a multiple of each of `axes` from `at` on apart, and
+    between the `ends`; `moved` says that they are different lanes already.
+    """
+    low, high = ends
+    if at == len(axes):
+        return moved and low < distance < high
+    part, extent = axes[at]
+    reach = sum(part * (extent - 1) for part, extent in axes[at + 1 :])
+    if not part:  # all lanes along the rest of the axes have one place
+        return low < distance < high
+    # The lanes are j * part apart along this axis, for j that let the rest bring them together.
+    first = max((low - reach - distance) // part + 1, 1 - extent)
+    last = min(-((distance - high - reach) // part) - 1, extent - 1)
+    if last - first >= _TRIES:
+        return True
+    return any(
+        _meet(distance + j * part, axes, at + 1, ends, moved or j != 0)
+        for j in range(first, last + 1)
+    )
+
+
+class PendingAccesses:
+    """The accesses to one memory that its words do not know of, in the order of their events."""
+
+    def __init__(self) -> None:
+        self.all: list[PendingAccess] = []
+        self.kinds = [0, 0, 0, 0]  # how many of each there are
+        self.size = 0  # numbers in their arrays
+
+    def end_before(self, floor: int) -> None:
+        """Forget the accesses up to an event, if that is all of them."""
+        if self.all and self.all[-1].event <= floor:
+            self.clear()
+
+    def clear(self) -> None:
+        """Forget all accesses."""
+        self.all = []
+        self.kinds = [0, 0, 0, 0]
+        self.size = 0
+
+    def conflicts(self, access: PendingAccess, others: tuple[int, ...], floor: int) -> bool:
+        """True unless it is certain that none of the kinds `others`, after the event `floor`, races
+        with another access.
+        """
+        count = sum(self.kinds[kind] for kind in others)
+        if not count:
+            return False
+        if count > _MOST:
+            return True
+        return any(
+            one.event > floor and one.kind in others and one.can_meet(access) for one in self.all
+        )
+
+    def add(self, access: PendingAccess) -> None:
+        """Keep an access."""
+        self.all.append(access)
+        self.kinds[access.kind] += 1
+        if type(access.places) is not Mesh:
+            self.size += access.places.size
