@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         memref_array,
         static_key,
     )
+    from basedsl.binding.c_interface import CParameter
     from basedsl.cache.listing import CachedCompilation, cached_compilations
     from basedsl.compile_hooks import PostCompileHookContext, observing
     from basedsl.compile_options import (
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
         users_frames,
         with_article,
     )
+    from basedsl.export import Export, LoadedFunction, LoadedModule
     from basedsl.external_functions import ExternalFunction, external
     from basedsl.findings import Finding
     from basedsl.function import DSLFunction
@@ -232,6 +234,7 @@ __all__ = [
     "Boolean",
     "BooleanBasedFileDumpOption",
     "BooleanCompileOption",
+    "CParameter",
     "CachedCompilation",
     "Command",
     "Compile",
@@ -257,6 +260,7 @@ __all__ = [
     "Each",
     "Emitter",
     "Erase",
+    "Export",
     "ExternalFunction",
     "Finding",
     "Float",
@@ -288,6 +292,8 @@ __all__ = [
     "Language",
     "Leaf",
     "Lined",
+    "LoadedFunction",
+    "LoadedModule",
     "LoadedObject",
     "LoopHints",
     "NativeEntryPoint",

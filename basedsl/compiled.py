@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from basedsl.binding.argument_types import argument_type
@@ -17,6 +18,7 @@ from basedsl.binding.arguments import (
 )
 from basedsl.errors import DSLCallError, DSLRuntimeError, plugin_defect, users_frames
 from basedsl.line_maps import Lined, joined, of_mlir
+from basedsl.native_call.conditions import Row
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.native_call.invoker import Invoker
 from basedsl.native_call.variant import native_variant
@@ -25,6 +27,7 @@ from basedsl.resources import HostResources, Resources, details, escape_html
 from basedsl.slips import closest_name
 from basedsl.stages import BoundCall, Built
 from basedsl.staleness.environment import Environment
+from basedsl.staleness.overlap import arrays_of, captured_stretches
 from basedsl.tracing import RUNNING
 
 # Stages of bytes that have no text.
@@ -86,6 +89,7 @@ class Compiled:
         }
         self._native: NativeVariant | None = None
         self._entry: NativeEntry | None = None
+        self._memory: list[Row] = []  # that of the captured arrays has not moved
         self._tried = self._tried_own = False
         self.__call__ = self._call
 
@@ -162,6 +166,31 @@ class Compiled:
         if name in self.stages and self.stages[name].kind == "mlir":
             return of_mlir(self.view(name, locations=True))
         return Lined.unknown(self.view(name))
+
+    def export_to_c(
+        self,
+        file_path: str | Path,
+        file_name: str | None = None,
+        function_prefix: str | None = None,
+        *,
+        target: native.NativeTarget | None = None,
+    ) -> tuple[Path, Path]:
+        """Write an object file and a C header, by which C programs call this function; return
+        their paths.
+
+        `file_path` is a folder and `file_name` the name of both files without suffix; without
+        `file_name`, `file_path` is the path of the object file. The C names begin with
+        `function_prefix`, by default the file's name. `target` is the machine, by default any of
+        this architecture. `DSL.load_module` loads the file into Python.
+
+        Raises DSLCallError for parameters or results that have no C type, DSLRuntimeError for a
+        function without native code.
+        """
+        from basedsl.export import export_to_c
+
+        language = self.function.language
+        with users_frames():
+            return export_to_c(language.export, self, file_path, file_name, function_prefix, target)
 
     def instruction_histogram(self) -> Counter[str]:
         """Return how often each instruction occurs in the machine code, most frequent first: of the
@@ -277,7 +306,8 @@ class Compiled:
             environment = Environment()
             rows, kept = self.guards.native_conditions()
             self._native.guard(
-                [*environment.native_conditions(), *rows], [environment, self.guards, kept]
+                [*environment.native_conditions(), *self._memory, *rows],
+                [environment, self.guards, kept],
             )
         return self._native
 
@@ -287,6 +317,12 @@ class Compiled:
         code = self._invoke.native if isinstance(self._invoke, Invoker) else None
         if code is None or self.results.returns_arguments:
             return None
+        apart: list[tuple[int, int]] = []
+        if not accepting and self.guards.arrays and arrays_of(values):
+            captured = captured_stretches(self.guards)
+            if captured is None:
+                return None
+            apart, self._memory = captured
         return native_variant(
             self.function.language,
             [self._parameters[i] for i in places],
@@ -295,6 +331,7 @@ class Compiled:
             code,
             self.results,
             accepting=accepting,
+            apart=apart,
         )
 
     def run(self, values: Sequence[Any]) -> Any:

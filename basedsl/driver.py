@@ -94,9 +94,10 @@ class Driver:
         run = _run_once if compiled.effects else _run
         if compiled.guards.arrays and arrays_of(call.values):
             overlap = Overlap(compiled.guards, call.values)
-            result = run(compiled, call)
-            overlap.check(function.fn)
-            return result
+            if not overlap.is_empty:
+                result = run(compiled, call)
+                overlap.check(function.fn)
+                return result
         if not is_new and not compiled.effects:
             function.call_natively(compiled.native_variant(call.values))
         return run(compiled, call)

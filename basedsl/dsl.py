@@ -23,8 +23,11 @@ from basedsl.location import is_internal, mark_internal
 from basedsl.options import Options
 
 if TYPE_CHECKING:  # decorating a function loads nothing of what compiles it
+    from pathlib import Path
+
     from basedsl.compiled import Compiled
     from basedsl.driver import Driver
+    from basedsl.export import LoadedModule
     from basedsl.mlir import MLIRContext
 
 L = TypeVar("L", bound=Language)
@@ -136,6 +139,20 @@ class DSL(Generic[L]):
             except Exception as error:  # told, and raised again
                 self.driver.raised(function, error)
                 raise
+
+    def load_module(self, path: str | Path) -> LoadedModule:
+        """Load the functions of the object file at `path`, which `export_to_c` wrote, or of a
+        shared library (".so") linked from such files.
+
+        Returns a module with each function as the attribute of its prefix. Raises DSLRuntimeError
+        for a file without exported functions, and for one that is not as it was written: an object
+        file has a digest of all of it, a shared library one of the description of its functions.
+        Only load files that you trust: they contain machine code.
+        """
+        from basedsl.export import load_module
+
+        with users_frames():
+            return load_module(self.language, path)
 
     def argument_adapter(self, *kinds: type) -> Callable[[A], A]:
         """Decorate a function that converts values of the classes `kinds` to arguments of this

@@ -15,6 +15,7 @@ from basedsl.errors import DSLError, endless_recursion, placed
 from basedsl.function import bind_staged
 from basedsl.language import Language
 from basedsl.location import span_of_function
+from basedsl.metastage.items import pick
 from basedsl.metastage.plain_helpers import Watch
 from basedsl.mlir import Bindings
 from basedsl.numeric import TYPES
@@ -63,7 +64,7 @@ def trace_call(
             if rewritten.staged is not None:
                 staged = trace.staged[function] = bind_staged(rewritten.staged, trace)
             with Watch(outside.questions) as watch:
-                trace.on_meeting = watch.start
+                trace.on_meeting, trace.on_choice = watch.start, watch.on_choice
                 returned = _run(language, trace, staged, args, kwargs)
             trace.check_refused()
             trace.region.check()
@@ -102,6 +103,7 @@ def _new_trace(
         options=settings,
         extension=language.new_extension(),
         outside=outside,
+        pick=pick,
     )
 
 

@@ -32,6 +32,13 @@ def first(a):
     return a[0]
 
 
+TABLE = np.arange(5.0)
+
+
+def scaled(a):
+    return a[0] * float(TABLE[2])
+
+
 class Scale:
     """A method is compiled with its object static."""
 
@@ -54,6 +61,7 @@ def programs() -> dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any,
         "two ints": (toy.jit(add), ints),
         "two ints, compiled object": (compiled, ints),
         "one array": (toy.jit(first), array),
+        "one array, one captured": (toy.jit(scaled), array),
         "one int, method": (Scale().times, lambda i: (i,)),
         "one int, method looked up": (lambda x: scale.times(x), lambda i: (i,)),
         "two ints, by keyword": (lambda a, b: named(a=a, b=b), ints),

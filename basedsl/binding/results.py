@@ -58,6 +58,9 @@ def _own_type(language: Any, leaf: Any) -> ResultType | None:
     """Ask the language how a leaf leaves the function; None for what is a number or plain."""
     if language is None or isinstance(leaf, Numeric):
         return None
+    if hasattr(type(leaf), "__dsl_result__"):
+        own: ResultType = leaf.__dsl_result__()
+        return own
     found: ResultType | None = language.result_type(leaf)
     if found is None and not isinstance(leaf, _PLAIN):
         found = plugin_manager().result_type(language.name, leaf)

@@ -2,7 +2,8 @@
 
 A leaf (a number, an object of a plugin) has a `CarriedType`. Two carried types of one variable join
 to the type that the values of both paths can be converted to; if there is none, the program is
-wrong. A leaf without a carried type is static.
+wrong. A leaf without a carried type is static. A member of an enumeration becomes its place
+(`chosen_member`).
 
 Besides numerics, any class may be carried as one SSA value by providing `ir_value()`,
 `with_ir_value(value)` and `leaf_type()` (hashable: all of it that is static). If values of two
@@ -12,11 +13,15 @@ types can be converted to a third, `joined(other)` returns a leaf of that type (
 
 from __future__ import annotations
 
+import functools
 import math
+import sys
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from basedsl.errors import DSLTypeError
+from basedsl.location import is_internal
+from basedsl.metastage.chosen_member import ChosenMember, is_carried
 from basedsl.numeric import Boolean, Int64, Numeric, is_dynamic, join_types
 from basedsl.numeric import promote as promote_types
 from basedsl.tracing import Trace
@@ -103,6 +108,9 @@ def carried_type_of(leaf: Any, trace: Trace) -> CarriedType | None:
         return CarriedNumber(trace.default_float, True, True)
     if hasattr(type(leaf), "with_ir_value"):
         return CarriedObject(leaf.leaf_type(), leaf)
+    if is_carried(leaf):
+        member = ChosenMember(type(leaf))
+        return CarriedObject(member.leaf_type(), member)
     return None
 
 
@@ -164,10 +172,26 @@ def same_leaf(a: Any, b: Any) -> bool:
     return _equal(a, b)
 
 
+@functools.lru_cache(maxsize=4096)
+def _is_own(cls: Any) -> bool:
+    """Return True for a class of the library or of a plugin."""
+    module = sys.modules.get(cls.__module__)
+    return is_internal(getattr(module, "__file__", None) or "")
+
+
+_PLAIN = frozenset((int, bool, str, bytes))
+
+
 def _equal(a: Any, b: Any) -> bool:
+    kind: Any = type(a)
+    if is_carried(a):
+        return False  # no two members are one, whatever their class's `==` says
     try:
-        if type(a) is float:
+        if kind is float:
             return (a == b and str(a) == str(b)) or (a != a and b != b)
-        return (a == b) is True
+        if (a == b) is not True:
+            return False
+        # Equal Decimals, sets and ranges can still differ: 1.0 and 1.00, {1} and {True}.
+        return kind in _PLAIN or _is_own(kind) or repr(a) == repr(b)
     except Exception:  # a foreign __eq__ may refuse; then they count as different
         return False

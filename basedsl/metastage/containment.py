@@ -12,10 +12,13 @@ from types import FunctionType
 from typing import Any
 
 from basedsl.errors import DSLTypeError, with_article
+from basedsl.metastage.chosen_member import ChosenMember
 from basedsl.metastage.ranges import Range
 from basedsl.numeric import Numeric, ambiguous, is_ambiguous, is_dynamic
 
 _SEARCHED = (tuple, list, deque, dict, set, frozenset, KeysView, ValuesView)
+
+_NUMBERS = (int, float, Numeric)
 
 
 def contains(item: Any, container: Any) -> Any:
@@ -28,7 +31,7 @@ def contains(item: Any, container: Any) -> Any:
             for key in keys:
                 if isinstance(key, type) and is_ambiguous(key, item):
                     raise ambiguous(key, item)
-        if is_dynamic(item) or any(map(is_dynamic, keys)):
+        if any(is_dynamic(x) or type(x) is ChosenMember for x in (item, *keys)):
             return _is_one_of(item, keys)
     method = getattr(type(container), "__contains__", None)
     return method(container, item) if isinstance(method, FunctionType) else item in container
@@ -39,9 +42,8 @@ def _is_one_of(item: Any, keys: Iterable[Any]) -> Any:
     for key in keys:
         if key is item:
             return True
-        if not isinstance(key, int | float | Numeric) or not isinstance(
-            item, int | float | Numeric
-        ):
+        members = type(key) is ChosenMember or type(item) is ChosenMember
+        if not members and not (isinstance(key, _NUMBERS) and isinstance(item, _NUMBERS)):
             if key == item:
                 return True
             continue

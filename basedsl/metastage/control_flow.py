@@ -20,6 +20,7 @@ from basedsl.errors import DSLError, DSLNameError, DSLTypeError
 from basedsl.location import user_span
 from basedsl.metastage import conditions, identity, range_views, ranges
 from basedsl.metastage.branches import Branch
+from basedsl.metastage.chosen_member import ChosenMember, looked_up
 from basedsl.metastage.conditions import asked, i1, negation, staged, truth
 from basedsl.metastage.containment import contains
 from basedsl.metastage.identity import is_same
@@ -281,9 +282,12 @@ class StagedControlFlow:
     def getitem(self, obj: Any, index: Any) -> Any:
         refuse_text("read", obj)
         refuse_text("looked up", index)
-        index = integer_of(index)
+        if not isinstance(obj, dict):
+            index = integer_of(index)
         if isinstance(obj, list | tuple) and is_dynamic(index):
             return select_item(obj, index)
+        if type(index) is ChosenMember and isinstance(obj, dict):
+            return looked_up(obj, index)
         return obj[index]
 
     def setitem(self, value: Any, obj: Any, index: Any) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError, with_article
 from basedsl.location import asks_as_library
+from basedsl.metastage.chosen_member import ChosenMember, is_same_member
 from basedsl.numeric import Numeric, ambiguous, is_ambiguous, is_dynamic, python_class, type_of
 
 
@@ -21,6 +22,8 @@ def is_same(a: Any, b: Any) -> Any:
         return True
     if isinstance(a, Numeric) or isinstance(b, Numeric):
         return _is_same_number(a, b)
+    if type(a) is ChosenMember or type(b) is ChosenMember:
+        return is_same_member(a, b)
     if isinstance(a, type) and isinstance(b, type) and is_ambiguous(a, b):
         raise ambiguous(a, b)
     return False
@@ -50,7 +53,8 @@ def type_(*args: Any, **kwargs: Any) -> Any:
     """Python's `type` in traced code."""
     if len(args) != 1 or kwargs or asks_as_library(sys._getframe(1)):
         return builtins.type(*args, **kwargs)
-    return type_of(args[0])
+    (x,) = args
+    return x._dsl_class if builtins.type(x) is ChosenMember else type_of(x)
 
 
 def id_(x: Any) -> int:

@@ -28,6 +28,7 @@ from basedsl.metastage.carried_types import (
     joined_type,
     same_leaf,
 )
+from basedsl.metastage.chosen_member import is_carried
 from basedsl.metastage.conditional_path import ConditionalPath
 from basedsl.metastage.state import (
     MaybeUnbound,
@@ -166,7 +167,8 @@ class Loop:
         """Assume that a number bound to a variable of the loop changes in it."""
         if contents.node.children[0] is None and contents.name not in self.exits:
             leaf = contents.leaves[0]
-            carried_type = None if type(leaf) is bool else carried_type_of(leaf, self.trace)
+            stays = type(leaf) is bool or is_carried(leaf)
+            carried_type = None if stays else carried_type_of(leaf, self.trace)
             if isinstance(carried_type, CarriedNumber):
                 # A counter of a literal 0 is no reason to try again.
                 carried_type = replace(carried_type, divby=1)
@@ -313,7 +315,7 @@ class Loop:
                     if id(leaf) not in seen and id(leaf) not in self.before:
                         seen.add(id(leaf))
                         todo.append((self.after[id(leaf)], path))
-                else:
+                elif not is_carried(leaf):
                     carried_type = carried_type_of(leaf, self.trace)
                     if carried_type is not None:
                         self.types.carried[path] = carried_type

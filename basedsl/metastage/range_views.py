@@ -8,11 +8,13 @@ Ranges with static bounds are left to Python.
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from basedsl.errors import DSLTypeError, with_article
 from basedsl.metastage.branches import Branch
+from basedsl.metastage.chosen_member import ChosenMember
 from basedsl.metastage.conditions import truth
 from basedsl.metastage.items import select_item
 from basedsl.metastage.loops import length_of, stage_for
@@ -152,8 +154,19 @@ def extreme(original: Any) -> Callable[..., Any]:
     """Return `min` or `max` for traced code."""
     function = resolve(original)
 
+    def better(best: Any, x: Any) -> Any:
+        wins = truth(x > best if original is builtins.max else x < best)
+        if not is_dynamic(wins):
+            return x if wins else best
+        sides = (Body(lambda: x, []), Body(lambda: best, []))
+        trace = current_trace("a choice at run time")
+        return Branch(trace, *sides, (), (), value=True).emit(wins.ir_value())
+
     def choose(*args: Any, key: Any = None, **kwargs: Any) -> Any:
         if len(args) != 1 or not is_dynamic_range(args[0]):
+            given = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
+            if key is None and any(type(x) is ChosenMember for x in given):
+                return functools.reduce(better, given)
             return function(*args, key=key, **kwargs)
         (items,) = args
         count, item = _parts(items, original.__name__)

@@ -22,6 +22,7 @@ from typing import Any
 from basedsl.errors import DSLError, DSLNameError, with_article
 from basedsl.location import Span, is_internal
 from basedsl.metastage.carried_types import same_leaf
+from basedsl.metastage.chosen_member import ChosenMember
 from basedsl.metastage.contents import is_opaque_class, may_change
 from basedsl.metastage.foreign import ForeignObjects
 from basedsl.metastage.iterators import is_iterator, position
@@ -300,6 +301,8 @@ def describe_leaf(leaf: Any) -> str:
         return "None"
     if isinstance(leaf, type(UNBOUND) | MaybeUnbound):
         return "unbound"
+    if type(leaf) is ChosenMember:
+        return str(leaf.leaf_type())
     if hasattr(type(leaf), "ir_value"):
         return type(leaf).__name__
     text = repr(leaf)

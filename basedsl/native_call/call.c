@@ -220,6 +220,26 @@ int64_t basedsl_unpack_array(Object *value, char *slots, const int64_t *data) {
     return store_leaves(array->data, array->shape, array->strides, data + 6, data[5], slots);
 }
 
+/* data: unpack, its data, type, bytes of an item, number of stretches of memory, first and end of
+   each. For arrays that overlap none of these: the code has their contents. */
+int64_t basedsl_unpack_apart(Object *value, char *slots, const int64_t *data) {
+    if (!((Unpack *)data[0])(value, slots, (const int64_t *)data[1])) return 0;
+    if ((int64_t)value->type != data[2]) return 0;
+    const Array *array = (const Array *)value;
+    int64_t first = (int64_t)array->data, end = first + data[3];
+    for (int64_t i = 0; i < array->ndim; i++) {
+        const int64_t reach = (array->shape[i] - 1) * array->strides[i];
+        if (array->shape[i] == 0) return 1;
+        if (reach < 0) first += reach;
+        else end += reach;
+    }
+    const int64_t *stretch = data + 5;
+    for (int64_t i = 0; i < data[4]; i++, stretch += 2) {
+        if (first < stretch[1] && stretch[0] < end) return 0;
+    }
+    return 1;
+}
+
 /* data: type, function that fills a DLTensor, device, dtype, ndim, alignment in bytes, number of
    leaves, leaves. The function is DLPack's `dltensor_from_py_object_no_sync`. */
 int64_t basedsl_unpack_tensor(Object *value, char *slots, const int64_t *data) {

@@ -1,4 +1,4 @@
-; made of call.c dee24f52f9a3bcc6f35629105d3f47dda53290785804864d2dcad3c2f1ccad41
+; made of call.c de304bea79f2e7405bc586357a39329085f4c11f0f7ed70954d946cdae9ae168
 %struct.Object = type { i64, ptr }
 %struct.Argument = type { ptr, ptr, i64 }
 %struct.Tensor = type { ptr, i64, i32, i32, ptr, ptr, i64 }
@@ -555,6 +555,103 @@ define internal fastcc range(i64 0, 2) i64 @store_leaves(ptr noundef %0, ptr nou
 59:                                               ; preds = %54, %33, %24, %37, %6
   %60 = phi i64 [ 1, %6 ], [ 0, %33 ], [ 0, %24 ], [ 0, %37 ], [ 1, %54 ]
   ret i64 %60
+}
+
+define range(i64 0, 2) i64 @basedsl_unpack_apart(ptr noundef %0, ptr noundef %1, ptr noundef readonly captures(none) %2) {
+  %4 = load i64, ptr %2, align 8
+  %5 = inttoptr i64 %4 to ptr
+  %6 = getelementptr inbounds nuw i8, ptr %2, i64 8
+  %7 = load i64, ptr %6, align 8
+  %8 = inttoptr i64 %7 to ptr
+  %9 = tail call i64 %5(ptr noundef %0, ptr noundef %1, ptr noundef %8)
+  %10 = icmp eq i64 %9, 0
+  br i1 %10, label %73, label %11
+
+11:                                               ; preds = %3
+  %12 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %13 = load ptr, ptr %12, align 8
+  %14 = ptrtoint ptr %13 to i64
+  %15 = getelementptr inbounds nuw i8, ptr %2, i64 16
+  %16 = load i64, ptr %15, align 8
+  %17 = icmp eq i64 %16, %14
+  br i1 %17, label %18, label %73
+
+18:                                               ; preds = %11
+  %19 = getelementptr inbounds nuw i8, ptr %0, i64 16
+  %20 = load ptr, ptr %19, align 8
+  %21 = ptrtoint ptr %20 to i64
+  %22 = getelementptr inbounds nuw i8, ptr %2, i64 24
+  %23 = load i64, ptr %22, align 8
+  %24 = add nsw i64 %23, %21
+  %25 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %26 = load i32, ptr %25, align 8
+  %27 = sext i32 %26 to i64
+  %28 = icmp sgt i32 %26, 0
+  br i1 %28, label %29, label %52
+
+29:                                               ; preds = %18
+  %30 = getelementptr inbounds nuw i8, ptr %0, i64 32
+  %31 = load ptr, ptr %30, align 8
+  %32 = getelementptr inbounds nuw i8, ptr %0, i64 40
+  br label %33
+
+33:                                               ; preds = %29, %40
+  %34 = phi i64 [ 0, %29 ], [ %50, %40 ]
+  %35 = phi i64 [ %24, %29 ], [ %49, %40 ]
+  %36 = phi i64 [ %21, %29 ], [ %47, %40 ]
+  %37 = getelementptr inbounds nuw i64, ptr %31, i64 %34
+  %38 = load i64, ptr %37, align 8
+  %39 = icmp eq i64 %38, 0
+  br i1 %39, label %73, label %40
+
+40:                                               ; preds = %33
+  %41 = add nsw i64 %38, -1
+  %42 = load ptr, ptr %32, align 8
+  %43 = getelementptr inbounds nuw i64, ptr %42, i64 %34
+  %44 = load i64, ptr %43, align 8
+  %45 = mul nsw i64 %44, %41
+  %46 = tail call i64 @llvm.smin.i64(i64 %45, i64 0)
+  %47 = add nsw i64 %46, %36
+  %48 = tail call i64 @llvm.smax.i64(i64 %45, i64 0)
+  %49 = add nsw i64 %48, %35
+  %50 = add nuw nsw i64 %34, 1
+  %51 = icmp eq i64 %50, %27
+  br i1 %51, label %52, label %33
+
+52:                                               ; preds = %40, %18
+  %53 = phi i64 [ %21, %18 ], [ %47, %40 ]
+  %54 = phi i64 [ %24, %18 ], [ %49, %40 ]
+  %55 = getelementptr inbounds nuw i8, ptr %2, i64 32
+  %56 = load i64, ptr %55, align 8
+  %57 = icmp sgt i64 %56, 0
+  br i1 %57, label %58, label %73
+
+58:                                               ; preds = %52
+  %59 = getelementptr inbounds nuw i8, ptr %2, i64 40
+  br label %60
+
+60:                                               ; preds = %58, %69
+  %61 = phi i64 [ %70, %69 ], [ 0, %58 ]
+  %62 = phi ptr [ %71, %69 ], [ %59, %58 ]
+  %63 = getelementptr inbounds nuw i8, ptr %62, i64 8
+  %64 = load i64, ptr %63, align 8
+  %65 = icmp slt i64 %53, %64
+  br i1 %65, label %66, label %69
+
+66:                                               ; preds = %60
+  %67 = load i64, ptr %62, align 8
+  %68 = icmp slt i64 %67, %54
+  br i1 %68, label %73, label %69
+
+69:                                               ; preds = %60, %66
+  %70 = add nuw nsw i64 %61, 1
+  %71 = getelementptr inbounds nuw i8, ptr %62, i64 16
+  %72 = icmp eq i64 %70, %56
+  br i1 %72, label %73, label %60
+
+73:                                               ; preds = %33, %66, %69, %52, %11, %3
+  %74 = phi i64 [ 0, %3 ], [ 0, %11 ], [ 1, %69 ], [ 1, %52 ], [ 0, %66 ], [ 1, %33 ]
+  ret i64 %74
 }
 
 define range(i64 0, 2) i64 @basedsl_unpack_tensor(ptr noundef %0, ptr noundef writeonly captures(none) %1, ptr noundef readonly captures(none) %2) {
@@ -1265,3 +1362,7 @@ declare ptr @PyLong_FromLongLong(i64 noundef)
 declare ptr @PyLong_FromUnsignedLongLong(i64 noundef)
 
 declare ptr @PyFloat_FromDouble(double noundef)
+
+declare i64 @llvm.smin.i64(i64, i64)
+
+declare i64 @llvm.smax.i64(i64, i64)

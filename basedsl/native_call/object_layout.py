@@ -38,6 +38,9 @@ def supported() -> bool:
     return all(word(id(one) + WORD) == id(type(one)) for one in samples)
 
 
+ARRAY_DATA = 16  # of a NumPy array's struct: the address of its data
+
+
 @functools.cache
 def arrays_supported() -> bool:
     """Return True if the C struct of NumPy arrays has the fields where `call.c` reads them."""
@@ -45,7 +48,7 @@ def arrays_supported() -> bool:
     at = id(array)
     shape, strides = word(at + 32), word(at + 40)
     return (
-        word(at + 16) == array.__array_interface__["data"][0]
+        word(at + ARRAY_DATA) == array.__array_interface__["data"][0]
         and ctypes.c_int32.from_address(at + 24).value == 2
         and (word(shape), word(shape + 8)) == array.shape
         and (word(strides), word(strides + 8)) == array.strides

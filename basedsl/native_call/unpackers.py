@@ -94,6 +94,20 @@ def array_unpacker(
     return Unpacker(unpacker("array"), data, (dtype,))
 
 
+def apart_unpacker(
+    inner: Unpacker, itemsize: int, stretches: Sequence[tuple[int, int]]
+) -> Unpacker:
+    """Return an unpacker of the NumPy arrays that `inner` takes, with items of `itemsize` bytes,
+    and that share no memory with some stretches of it: pairs of a first address and the end.
+    """
+    import numpy as np
+
+    words = (ctypes.c_int64 * max(len(inner.data), 1))(*inner.data)
+    head = (inner.address, ctypes.addressof(words), id(np.ndarray), itemsize, len(stretches))
+    flat = [address for stretch in stretches for address in stretch]
+    return Unpacker(unpacker("apart"), (*head, *flat), (inner, words))
+
+
 def tensor_unpacker(
     kind: type,
     function: int,

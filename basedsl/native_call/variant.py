@@ -11,6 +11,8 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from basedsl.binding.argument_types import DeclaresArguments, argument_type
 from basedsl.binding.arguments import (
     ArgumentType,
@@ -34,9 +36,11 @@ from basedsl.native_call.entry import (
     tuple_unpacker,
 )
 from basedsl.native_call.runtime import runtime
+from basedsl.native_call.unpackers import apart_unpacker
 from basedsl.objectstage.entry_thunk import slot_format
 
 _NUMBERS: tuple[Any, ...] = (0, 0.0, False)
+_WITHOUT_MEMORY = (NumericArgument, StaticArgument)
 
 
 def native_variant(
@@ -48,18 +52,23 @@ def native_variant(
     results: Results,
     *,
     accepting: bool = False,
+    apart: Sequence[tuple[int, int]] = (),
 ) -> NativeVariant | None:
     """Return the table for calls with these argument types; None where calls must stay in Python.
 
     `parameters`, `arguments` and `values` have one item for each parameter of the native call;
     `values` are those of one valid call, on which each unpacker is compared with `pack`. With
-    `accepting` the table takes all values that the types' `accepts` takes.
+    `accepting` the table takes all values that the types' `accepts` takes. `apart` are stretches of
+    memory (first address, end) that no array argument may share.
     """
     if runtime() is None:
         return None
     taken, slot = [], 0
     for parameter, argument, value in zip(parameters, arguments, values, strict=True):
         found = _unpacker(language, argument, parameter.annotation, parameter.name, accepting)
+        if apart and found is not None and not isinstance(argument, _WITHOUT_MEMORY):
+            is_array = type(value) is np.ndarray
+            found = apart_unpacker(found, value.itemsize, apart) if is_array else None
         if found is None or not _agrees(found, argument, value):
             return None
         taken.append((found, slot))

@@ -22,6 +22,7 @@ from basedsl.numeric.kit import kit_of
 from basedsl.numeric.lane_kit import lanes
 from basedsl.numeric.literals import as_numeric
 from basedsl.numeric.mathematics import elementary
+from basedsl.numeric.not_static import not_static
 from basedsl.numeric.number import Float, Integer, Numeric, NumericMeta, is_dynamic
 from basedsl.numeric.operators import logical_not
 from basedsl.numeric.promotion import join_types, promote, promote_types, promotion_table
@@ -115,6 +116,7 @@ __all__ = [
     "maximum",
     "minimum",
     "mlir_type",
+    "not_static",
     "promote",
     "promote_types",
     "promotion_table",

@@ -36,6 +36,8 @@ def as_numeric(x: Any, like: Any = None) -> Numeric:
         return from_numpy_dtype(x.dtype).concrete(x)
     if isinstance(x, (int, float)):  # a subclass, IntEnum for instance
         return as_numeric(int(x) if isinstance(x, int) else float(x), like)
+    if hasattr(type(x), "__dsl_number__"):  # the chosen member of an IntEnum
+        return as_numeric(x.__dsl_number__(), like)
     raise DSLTypeError(f"{x!r} of type {type(x).__name__} is not a number")
 
 

@@ -100,6 +100,8 @@ class Numeric(metaclass=NumericMeta):
             return cls.concrete(value)
         if isinstance(value, trace.ir.Value):
             return cls._from_checked(value, trace)
+        if hasattr(type(value), "__dsl_number__"):  # the chosen member of an IntEnum
+            return cls(value.__dsl_number__())
         number = check_literal(cls, value)
         kit = kit_of(trace)
         kit.begin()

@@ -54,8 +54,33 @@ def drop_new_dynamic_attributes(before: Guards) -> None:
     for _, guard in before.items():
         if isinstance(guard, AttributesGuard):
             for name, value in list(guard.obj.__dict__.items()):
-                if name not in guard.recorded and any(map(_is_of_trace, flatten(value)[1])):
+                if name in guard.recorded or _would_answer(type(guard.obj), name, before):
+                    continue
+                if any(map(_is_of_trace, flatten(value)[1])):
                     del guard.obj.__dict__[name]
+
+
+def _would_answer(cls: Any, name: str, before: Guards) -> bool:
+    """Return True if an object without the attribute answers for it: its class does, or the program
+    asks if it is there.
+    """
+    return (
+        hasattr(cls, name)
+        or hasattr(cls, "__getattr__")
+        or any(_asks_for(name, code) for code in before.codes)
+    )
+
+
+def _asks_for(name: str, code: CodeType) -> bool:
+    """Return True if code may ask if an object has the attribute `name`."""
+    called = set(code.co_names)
+    if called & {"vars", "dir", "__dict__"}:
+        return True
+    if "AttributeError" in called and name in called:
+        return True
+    if called & {"hasattr", "getattr"} and name in code.co_consts:
+        return True
+    return any(isinstance(inner, CodeType) and _asks_for(name, inner) for inner in code.co_consts)
 
 
 def check_left_values(found: dict[str, Any], before: Guards, codes: Sequence[CodeType]) -> None:

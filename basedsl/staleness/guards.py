@@ -92,13 +92,13 @@ class Guards:
         self._path = ""
         #: The functions that answer otherwise at each call, as users write them.
         self.volatile: set[str] = set()
-        #: Arrays and buffers whose contents are guarded: path, guard, object.
-        self.arrays: list[tuple[str, Guard, Any]] = []
-        #: What undecorated helpers ask about numbers.
+        self.arrays: list[tuple[str, Guard, Any]] = []  # path, guard of the contents, array
+        #: Code of the program's functions, and what undecorated helpers ask about numbers.
+        self.codes: list[types.CodeType] = []
         self.questions: dict[types.CodeType, list[Question]] = {}
         self._slow: tuple[Guard, ...] = ()
-        # One function object for the life of the guards: native code has its address.
-        self._slow_holds: Callable[[], bool] = lambda: all(guard.holds() for guard in self._slow)
+        # One for the life of the guards: native code has its address.
+        self._slow_holds: Callable[[], bool] = lambda: all(one.holds() for one in self._slow)
 
     @classmethod
     def collect(
@@ -301,6 +301,7 @@ class Guards:
         self._say(digest.of_code(fn.__code__))
         if not getattr(fn, "__knows_numbers__", False):
             self.questions.update(questions_in(fn.__code__))
+        self.codes.append(fn.__code__)
         for call in outside_calls(fn):
             self._volatile(call.path)
         self._named("defaults", fn.__defaults__, f"{fn.__name__}.__defaults__")
@@ -349,15 +350,14 @@ class Guards:
             self._bare.append((self._path, fn))
 
     def given_since(self) -> list[str]:
-        """The functions that have attributes now and had none when they were guarded."""
+        """The functions with attributes that had none when they were guarded."""
         return [path for path, fn in self._bare if _given_attributes(fn)]
 
     def _globals(self, scope: dict[str, Any], names: Sequence[str]) -> None:
         for name in names:
-            if name in scope:
+            if name in scope or name in vars(builtins):
                 self._item(scope, name, name)
-            elif name in vars(builtins):
-                self._item(scope, name, name)
+            if name not in scope and name in vars(builtins):
                 self._builtins.recorded[name] = vars(builtins)[name]
                 self._add(self._builtins, "builtins")
 

@@ -15,6 +15,8 @@ import numpy as np
 from basedsl.binding import TreeArgument
 from basedsl.errors import DSLError
 from basedsl.location import span_of_function
+from basedsl.native_call import object_layout
+from basedsl.native_call.conditions import WORD, Row
 from basedsl.pytree import flatten
 from basedsl.staleness.guards import Guards
 
@@ -42,6 +44,30 @@ def arrays_of(values: Iterable[Any]) -> list[np.ndarray[Any, Any]]:
     return [found for leaf in leaves if (found := as_array(leaf)) is not None]
 
 
+def stretch_of(memory: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """Return the first address of an array's memory, and its end."""
+    first = memory.__array_interface__["data"][0]
+    reaches = [(n - 1) * s for n, s in zip(memory.shape, memory.strides, strict=True)]
+    if memory.size == 0:
+        return first, first
+    end = first + memory.itemsize + sum(reach for reach in reaches if reach > 0)
+    return first + sum(reach for reach in reaches if reach < 0), end
+
+
+def captured_stretches(guards: Guards) -> tuple[list[tuple[int, int]], list[Row]] | None:
+    """Return the memory of the captured arrays, and conditions that hold while it is theirs; None
+    where one is no NumPy array, whose memory may move.
+    """
+    stretches, rows = [], []
+    for _, _, held in guards.arrays:
+        if not isinstance(held, np.ndarray) or not object_layout.arrays_supported():
+            return None
+        stretches.append(stretch_of(held))
+        at = id(held) + object_layout.ARRAY_DATA
+        rows.append((WORD, at, 0, object_layout.word(at)))
+    return stretches, rows
+
+
 class Overlap:
     """The captured arrays that share memory with arguments of one call, while it runs."""
 
@@ -53,6 +79,11 @@ class Overlap:
             if (memory := as_array(held)) is not None
             and any(np.may_share_memory(memory, one) for one in arguments)
         ]
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no captured array shares memory with an argument."""
+        return not self._held
 
     def check(self, fn: Any) -> None:
         """Raise a DSLError if the call of `fn` has changed one of them."""

@@ -10,7 +10,7 @@ import contextlib
 import ctypes
 import sys
 import threading
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -57,6 +57,9 @@ class Region:
             check()
 
 
+Pick = Callable[[Sequence[Callable[[], Any]], Any], Any]
+
+
 class Named(Protocol):
     """The part of a `basedsl.Language` by which a trace tells whose it is."""
 
@@ -90,6 +93,7 @@ class Trace:
     `function_kind` is "jit" or "kernel", whichever function's body is being traced now.
     `extension` is a record of the DSL's own. `outside` knows the state that outlives
     the call, and gets each decorated function before its body is traced for the first time.
+    `pick(thunks, place)` calls one of several functions, by a number of run time, in branches.
     """
 
     def __init__(
@@ -104,6 +108,7 @@ class Trace:
         options: Any = None,
         extension: Any = None,
         outside: Outside | None = None,
+        pick: Pick | None = None,
     ) -> None:
         self.language = language
         self.bindings = bindings
@@ -119,7 +124,10 @@ class Trace:
         #: The decorated functions traced so far, and the rewritten form of each.
         self.functions: list[Any] = []
         self.outside = outside
+        self.pick: Pick = pick or _no_pick
         self.on_meeting: Callable[[], None] = lambda: None  # called after `meets`
+        #: Called with each enumeration of which a member is chosen at run time.
+        self.on_choice: Callable[[Any], None] = lambda cls: None
         self.staged: dict[Any, Callable[..., Any]] = {}
         #: Symbols of the kernels that were traced into the module.
         self.kernel_symbols: set[str] = set()
@@ -405,6 +413,10 @@ class Trace:
         finally:
             region.closed = True
             self.region = region.parent  # type: ignore[assignment]
+
+
+def _no_pick(thunks: Sequence[Callable[[], Any]], place: Any) -> Any:
+    raise NotImplementedError("this trace has no control flow")
 
 
 def current_trace_or_none() -> Trace | None:

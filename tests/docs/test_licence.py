@@ -216,6 +216,25 @@ def test_compile():
     assert [f(1), f(1)] == [3, 4]
 
 
+def test_attributes_bound_first():
+    class Plan:
+        pass
+
+    class Planned:
+        tiles = 0
+
+    @toy.jit
+    def f(plan, n):
+        plan.tiles = n
+        return plan.tiles + 1
+
+    plan, planned = Plan(), Planned()
+    made = toy.jit(lambda n: f.fn(plan, n))
+    assert made(1) == 2 and not hasattr(plan, "tiles")
+    with pytest.raises(DSLError, match=r"'planned\.tiles' outlives the call"):
+        toy.jit(lambda n: f.fn(planned, n))(1)
+
+
 def test_text_of_a_module_by_a_name_made_at_run_time():
     name = "".join(["o", "s"])
 

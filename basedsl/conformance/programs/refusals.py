@@ -162,12 +162,48 @@ class Color(enum.IntEnum):
     BLUE = 2
 
 
-@refused("use numbers for what is known at run time only", "int")
+@program("int")
 def int_enum(n):
     c = Color.RED
     if n > 2:
         c = Color.BLUE
     return c + 0
+
+
+class Shade(enum.Enum):
+    DARK = 1
+    LIGHT = 2
+
+
+@refused("`match` needs a static subject", "int")
+def member_matched(n):
+    match Shade.DARK if n > 2 else Shade.LIGHT:
+        case Shade.DARK:
+            return 1
+        case _:
+            return 2
+
+
+class Access(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+
+@refused("use numbers for what is known at run time only", "int")
+def flag_member(n):
+    access = Access.READ
+    if n > 2:
+        access = Access.WRITE
+    return Access.WRITE in access
+
+
+def is_dark(shade):
+    return shade is Shade.DARK
+
+
+@refused("an enumeration's member is asked for in 'is_dark'", "int")
+def member_in_a_helper(n):
+    return is_dark(Shade.DARK if n > 2 else Shade.LIGHT)
 
 
 @program("int")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl import Boolean, Conformance, Float64, Int64, Node, Numeric, flatten, rebuild
+from basedsl import Boolean, Conformance, Float64, Int32, Int64, Node, Numeric, flatten, rebuild
 from basedsl_cute.dsl.cute import CUTE
 
 MOST_RESULTS = 32
@@ -61,7 +61,10 @@ def _store(result: Any, ints: Any, floats: Any) -> tuple[Node | None, list[Any]]
     node, leaves = flatten(result)
     kept: list[Any] = []
     for at, leaf in enumerate(leaves):
-        if not isinstance(leaf, Numeric):
+        if hasattr(type(leaf), "__dsl_result__"):  # a member of an enumeration
+            ints[at] = Int32(leaf.ir_value()).to(Int64)
+            kept.append(_Place(_unpacking(leaf.__dsl_result__()), at))
+        elif not isinstance(leaf, Numeric):
             kept.append(leaf)
         elif not leaf.is_dynamic:
             kept.append(leaf.value)
@@ -74,12 +77,16 @@ def _store(result: Any, ints: Any, floats: Any) -> tuple[Node | None, list[Any]]
     return node, kept
 
 
+def _unpacking(result: Any) -> Callable[[Any], Any]:
+    return lambda raw: result.unpack((raw,))
+
+
 class _Place:
     """The location of one leaf of the result."""
 
     __dsl_leaf__ = True
 
-    def __init__(self, kind: type, at: int) -> None:
+    def __init__(self, kind: Callable[[Any], Any], at: int) -> None:
         self.kind = kind
         self.at = at
 

@@ -89,3 +89,25 @@ def test_what_was_there_before_comes_back_as_itself() -> None:
     compiled = f.compile(1, pair)
     for _ in range(3):
         assert compiled(1, pair)[3] is pair
+
+
+def test_native_calls_take_arrays_apart_from_the_captured_ones():
+    whole = np.arange(20.0)
+    inner = whole[3:8]
+
+    @toy.jit
+    def f(a: toy.Buffer):
+        a[0] = 7.0
+        return float(inner[0]) + a[0]
+
+    apart = np.zeros(4)
+    for _ in range(3):
+        assert f(apart) == 10.0
+    assert type(f.__call__).__name__ == "builtin_function_or_method"
+    assert [f(whole[8:]), f(whole[:3]), f(whole[18:8:-1]), f(whole[19:8:-5])] == [10.0] * 4
+    for overlapping in (whole[3:], whole[3::-1], whole[3:4]):
+        whole[3] = 3.0
+        with pytest.raises(DSLError, match="'inner' is an argument, too"):
+            f(overlapping)
+    whole[3] = 3.0
+    assert f(apart) == 10.0

@@ -22,8 +22,10 @@ sys.path.insert(0, os.environ["CLIENTS"])
 import torch
 
 torch.Tensor.is_cuda = property(lambda self: True)
-torch.library.custom_op = lambda name, fn=None, device_types=None, make=torch.library.custom_op, **to: (
-    make(name, fn, **to)  # for the CPU too
+torch.library.custom_op = (
+    lambda name, fn=None, device_types=None, make=torch.library.custom_op, **to: make(
+        name, fn, **to
+    )  # for the CPU too
 )
 torch.cuda.get_device_capability = lambda device=None: (9, 0)
 torch.cuda.current_stream = lambda device=None: type("Stream", (), {"cuda_stream": 0})()
@@ -34,6 +36,7 @@ torch.cuda.get_device_properties = lambda device=None: type(
 # Of Triton later versions use the timer of their tuner; PyTorch for the CPU comes without it.
 if importlib.util.find_spec("triton") is None:
     import torch._dynamo  # which looks for Triton too
+
     triton = sys.modules["triton"] = types.ModuleType("triton")
     cache = types.SimpleNamespace(FileCacheManager=object)
     triton.runtime = types.SimpleNamespace(cache=cache)

@@ -3,5 +3,6 @@
 from basedsl_cute.ops.flash.attention import attention
 from basedsl_cute.ops.flash.gradients import attention_backward
 from basedsl_cute.ops.gemm.matmul import matmul
+from basedsl_cute.ops.layer.norm import layer_norm, rms_norm
 
-__all__ = ["attention", "attention_backward", "matmul"]
+__all__ = ["attention", "attention_backward", "layer_norm", "matmul", "rms_norm"]

@@ -125,6 +125,12 @@ def push_to_all(address: Any, count: Any, w: Any, turn: Any, plan: cute.Constexp
     """Push the chunk at `address` to every peer, and tell them."""
     fragment = fragment_of(plan)
     load_chunk(address, count, fragment, plan)
+    push_fragment(fragment, count, w, turn, plan)
+
+
+@cute.jit
+def push_fragment(fragment: Any, count: Any, w: Any, turn: Any, plan: cute.Constexpr):
+    """Push the chunk that is in registers to every peer, and tell them."""
     for step in cute.range_constexpr(1, w.num_ranks):
         peer = (w.rank + step) % w.num_ranks  # each rank begins with another one
         store_chunk(fragment, ring_address(w, peer, turn, w.rank, plan), count, plan)

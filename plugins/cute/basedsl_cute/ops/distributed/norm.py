@@ -11,6 +11,7 @@ from basedsl_cute.ops.distributed.exchange import (
     end_turns,
     fragment_of,
     load_chunk,
+    push_fragment,
     push_to_all,
     rounded,
     store_chunk,
@@ -55,31 +56,39 @@ def norm_kernel(
     partial = cute.make_tensor(partial, cute.ceil_div(plan.threads, arch.WARP_SIZE))
     turn = w.signals.counter(block)
     push_to_all(address_of(x, block * count, plan), count, w, turn, plan)
-    scale = fragment_of(plan)
-    load_chunk(address_of(weight, 0, plan), count, scale, plan)
+    ahead = fragment_of(plan)
+    if block + blocks < rows:
+        load_chunk(address_of(x, (block + blocks) * count, plan), count, ahead, plan)
     for row in range(block, rows, blocks):
+        # The next row was loaded in the turn before, and the one after that is loaded meanwhile.
         if row + blocks < rows:
-            push_to_all(address_of(x, (row + blocks) * count, plan), count, w, turn + 1, plan)
+            push_fragment(ahead, count, w, turn + 1, plan)
+            if row + 2 * blocks < rows:
+                load_chunk(address_of(x, (row + 2 * blocks) * count, plan), count, ahead, plan)
         before = fragment_of(plan)
         before.fill(0)
         load_chunk(address_of(residual, row * count, plan), count, before, plan)
         wait_for_peers(w, turn)
         total = fragment_of(plan, cute.Float32)
         sum_chunks(address_of(x, row * count, plan), count, w, turn, total, plan)
-        inside = fragment_of(plan, cute.Float32)
-        inside.fill(0.0)
         for u in cute.range_constexpr(plan.unroll):
             if u * plan.threads + arch.thread_idx()[0] < count:
                 summed = total[None, u].load() + before[None, u].load().to(cute.Float32)
-                inside[None, u].store(summed)
-        kept = rounded(inside, plan)
+                total[None, u].store(summed)
+            else:
+                total[None, u].fill(0.0)
+        kept = rounded(total, plan)
         store_chunk(kept, address_of(residual, row * count, plan), count, plan)
+        # The weights are in the L1 cache: registers that kept them would cost a resident block.
+        scale = fragment_of(plan)
+        load_chunk(address_of(weight, 0, plan), count, scale, plan)
         value = kept.load().to(cute.Float32)
         squares = (value * value).reduce(cute.ReductionOp.ADD, cute.Float32(0.0), 0)
         squares = _sum_of_block(squares, partial, plan.threads)
         columns = (count * plan.vector).to(cute.Float32)
         factor = cute.math.rsqrt(squares / columns + epsilon)
         result = fragment_of(plan, cute.Float32)
+        value = kept.load().to(cute.Float32)
         result.store(value * factor * scale.load().to(cute.Float32))
         store_chunk(rounded(result, plan), address_of(y, row * count, plan), count, plan)
         turn += 1
@@ -102,5 +111,8 @@ def all_reduce_norm(
 ):
     """Launch `norm_kernel` on flat tensors."""
     norm_kernel(x, residual, weight, y, w, rows, count, epsilon, plan).launch(
-        grid=blocks, block=plan.threads, stream=stream
+        grid=blocks,
+        block=plan.threads,
+        stream=stream,
+        min_blocks_per_mp=min(2, 1024 // plan.threads),
     )
