@@ -2,6 +2,7 @@
 torchrun. It prints what it found, one line for each.
 
     together   collectives and products in graphs, on several streams and in several groups at once
+    operations products with communication as operations of PyTorch: gradients, torch.compile
     killed     the last rank kills itself; the others say how their collectives end
 """
 
@@ -75,6 +76,46 @@ def together(rank, ranks):
     print("1000 turns on two streams, in two groups, in graphs and not, are right")
 
 
+def operations(rank, ranks):
+    """A feed-forward layer with its rows and its hidden units over ranks, against one GPU."""
+    torch.manual_seed(1)  # the same on all ranks
+    shapes = (512, 256), (1024, 256), (256, 1024)  # rows of all ranks, the two matrices
+    x, up, down = (torch.randn(shape, device="cuda") / shape[1] ** 0.5 for shape in shapes)
+    grad = torch.randn(512, 256, device="cuda")
+
+    def shares(of_all, *modes):
+        made = [one.bfloat16().chunk(ranks, mode)[rank].contiguous()
+                for one, mode in zip(of_all, modes, strict=True)]  # fmt: skip
+        return [one.requires_grad_() for one in made]
+
+    def layer(x, up, down):
+        hidden = torch.nn.functional.silu(ops.all_gather_matmul(x, up))
+        return ops.matmul_reduce_scatter(hidden, down)
+
+    def with_all(x, up, down):  # all ranks have all rows
+        hidden = torch.nn.functional.silu(x @ up.T)
+        return ops.matmul_all_reduce(hidden, down)
+
+    whole = [one.bfloat16().double().requires_grad_() for one in (x, up, down)]
+    wanted = torch.nn.functional.silu(whole[0] @ whole[1].T) @ whole[2].T
+    wanted.backward(grad.bfloat16().double())
+    for function in (layer, torch.compile(layer, fullgraph=True)):
+        mine = shares((x, up, down), 0, 0, 1)
+        y = function(*mine)
+        y.backward(grad.bfloat16().chunk(ranks)[rank])
+        _close(y, wanted.chunk(ranks)[rank])
+        for one, other, mode in zip(mine, whole, (0, 0, 1), strict=True):
+            _close(one.grad, other.grad.chunk(ranks, mode)[rank])
+    rows = x.bfloat16()
+    _close(with_all(rows, *shares((up, down), 0, 1)), wanted)
+    print("a feed-forward layer is that of one GPU, forward and backward, compiled too")
+
+
+def _close(got, wanted):
+    bound = 2e-2 * float(wanted.abs().max())
+    assert float((got.double() - wanted).abs().max()) <= bound, (got, wanted)
+
+
 def killed(rank, ranks):
     """The last rank is gone after its first collective."""
     space = ops.workspace(blocks=8, timeout=LIMIT)
@@ -104,7 +145,8 @@ def main():
     rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
-    {"together": together, "killed": killed}[sys.argv[1]](rank, ranks)
+    modes = {"together": together, "operations": operations, "killed": killed}
+    modes[sys.argv[1]](rank, ranks)
     dist.barrier()
     dist.destroy_process_group()
 

@@ -53,6 +53,13 @@ def test_streams_groups_and_graphs_at_once():
 
 
 @needs_two_gpus
+def test_products_as_operations():
+    status, output = run(PROGRAM, "operations")
+    assert status == [0, 0], output
+    assert output.count("a feed-forward layer is that of one GPU") == RANKS
+
+
+@needs_two_gpus
 def test_a_rank_that_is_killed():
     status, output = run(PROGRAM, "killed")
     assert status == [0, -9], output

@@ -55,6 +55,35 @@ def test_gradients_and_fake_kernels(group):
             assert operation(x).shape == (4, 3)
 
 
+@pytest.mark.filterwarnings("ignore:collectives of group")
+@pytest.mark.parametrize(
+    "operation", [ops.all_gather_matmul, ops.matmul_reduce_scatter, ops.matmul_all_reduce]
+)
+def test_products_and_their_gradients(group, operation):
+    x, weight = (torch.randn(4, 6, dtype=torch.float64) for _ in range(2))
+    x, weight = x.requires_grad_(), weight.requires_grad_()
+    grad = torch.randn(4, 4, dtype=torch.float64)
+    y = operation(x, weight, group)
+    wanted = x @ weight.T
+    assert torch.equal(y, wanted)
+    got = torch.autograd.grad(y, (x, weight), grad)
+    for one, other in zip(got, torch.autograd.grad(wanted, (x, weight), grad), strict=True):
+        torch.testing.assert_close(one, other)
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        assert operation(torch.empty(8, 6), torch.empty(5, 6)).shape == (8, 5)
+
+
+@pytest.mark.filterwarnings("ignore:collectives of group")
+def test_a_mesh_is_a_group(group):
+    mesh = torch.distributed.init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))
+    assert torch.equal(ops.all_reduce(torch.ones(2), mesh["tp"]), torch.ones(2))
+    with pytest.raises(DSLCallError, match="a mesh of 2 modes is no group"):
+        ops.all_reduce(torch.ones(2), mesh)
+    ops.forget(mesh["tp"].get_group())
+
+
 def test_memory_that_no_peer_reaches(group):
     with pytest.raises(DSLCallError, match="the tensor is on cpu"):
         distributed.from_torch(torch.zeros(3), group)

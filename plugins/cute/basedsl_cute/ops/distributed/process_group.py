@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from basedsl import DSLRuntimeError
+from basedsl import DSLCallError, DSLRuntimeError
 from basedsl_cute.distributed import empty
 from basedsl_cute.interop.cuda import StreamHandle
 from basedsl_cute.ops.distributed.lamport import EMPTY
@@ -18,6 +18,8 @@ from basedsl_cute.ops.distributed.workspaces import Workspace, sizes
 BLOCKS, THREADS = 128, 512
 TIMEOUT = 30.0
 
+_LEAST = 1 << 26  # bytes of a workspace for products
+_products: dict[Any, ProductWorkspace] = {}  # by the name of a group and the number of a device
 _found: dict[Any, Workspace | None] = {}  # by the name of a group and the number of a device
 
 
@@ -84,10 +86,29 @@ def workspace_of(group: Any, tensor: Any) -> Workspace | None:
     return _found[key]
 
 
+def product_workspace_of(group: Any, tensor: Any, nbytes: int) -> ProductWorkspace:
+    """Return the workspace for products of a group on a tensor's device, of at least `nbytes`: made
+    with the first call, and again for a larger product, which is collective.
+    """
+    torch: Any = importlib.import_module("torch")
+    key = group.group_name, tensor.device
+    found = _products.get(key)
+    if found is not None and 2 * found.half_bytes >= nbytes:
+        return found
+    if found is not None:
+        torch.cuda.synchronize(tensor.device)
+        torch.distributed.barrier(group)  # no peer's kernel uses it any more
+        found.memory.close()
+    _products[key] = product_workspace(group, max(_LEAST, 1 << (nbytes - 1).bit_length()))
+    return _products[key]
+
+
 def forget(group: Any) -> None:
     """Let go of a group's workspaces: all ranks call it after they have met, before the group is
     destroyed.
     """
+    for key in [key for key in _products if key[0] == group.group_name]:
+        _products.pop(key).memory.close()
     for key in [key for key in _found if key[0] == group.group_name]:
         space = _found.pop(key)
         if space is not None:
@@ -115,6 +136,25 @@ def _why_not(group: Any, tensor: Any) -> str | None:
         if count > 1 and any(n != number and n not in peers for _, n, *_ in seen):
             return f"GPU {number} cannot reach all peers"
     return None
+
+
+def name_of(group: Any) -> str:
+    """Return the name of a group: of a process group, of a `DeviceMesh` of one mode, or the name
+    itself; None is the whole world. Raises DSLCallError for a mesh of several modes.
+    """
+    if isinstance(group, str):
+        return group
+    if group is None:
+        torch: Any = importlib.import_module("torch")
+        group = torch.distributed.group.WORLD
+    if hasattr(group, "mesh_dim_names"):
+        if group.ndim != 1:
+            raise DSLCallError(
+                f"a mesh of {group.ndim} modes is no group",
+                hint="pass the mesh of one of its modes: mesh['tp']",
+            )
+        group = group.get_group()
+    return str(group.group_name)
 
 
 def group_named(name: str) -> Any:
