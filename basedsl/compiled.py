@@ -382,7 +382,10 @@ class Compiled:
             elif parameter.has_default:
                 given[i] = parameter.default
             else:
-                raise DSLCallError(f"missing the argument '{parameter.name}'")
+                raise DSLCallError(
+                    f"missing the argument '{parameter.name}'",
+                    hint=f"it takes ({', '.join(self._names)}), as the call that compiled it",
+                )
         if left:
             raise DSLCallError(
                 f"this compiled function takes {len(self._runtime)} arguments "

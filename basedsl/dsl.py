@@ -194,7 +194,7 @@ class DSL(Generic[L]):
         """
         if isinstance(given, Options):
             return given
-        return self.options.parse(given) if isinstance(given, str) else self.options
+        return self.options if given is None else self.options.parse(given)
 
     def _call(self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self.driver.call(function, args, kwargs)

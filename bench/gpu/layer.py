@@ -139,6 +139,7 @@ def main():
         print("no CUDA device here")
         return 0
     torch.manual_seed(int(time.time()))
+    torch._functorch.config.donated_buffer = False  # of backward passes that run again
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
     rows, failed = [], False
     for name, moved, ours, peer, inputs in (*norm_cases(), *matmul_cases()):

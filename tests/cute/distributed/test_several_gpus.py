@@ -60,6 +60,21 @@ def test_products_as_operations():
 
 
 @needs_two_gpus
+def test_plain_pointers():
+    pytest.importorskip("cupy", reason="CuPy is not installed")
+    status, output = run(PROGRAM, "pointers")
+    assert status == [0, 0], output
+    assert output.count("memory that is shared by CUDA IPC is right") == RANKS
+
+
+@needs_two_gpus
+def test_grids_of_hosts():
+    status, output = run(Path(__file__).parent / "grid_of_ranks.py")
+    assert status == [0, 0], output
+    assert output.count("3 grids are right on cuda") == RANKS
+
+
+@needs_two_gpus
 def test_a_rank_that_is_killed():
     status, output = run(PROGRAM, "killed")
     assert status == [0, -9], output

@@ -94,18 +94,29 @@ def test_without_a_process_group():
         distributed.from_torch(torch.zeros(3))
 
 
-@pytest.mark.slow
-def test_a_tensor_parallel_layer_under_torchrun():
-    program = ROOT / "examples" / "torch" / "tensor_parallel.py"
+def torchrun(program, ranks):
+    """Run a program without GPUs, and return what it says."""
     done = subprocess.run(
-        [*LAUNCHER, "--nproc-per-node=2", program],
+        [*LAUNCHER, f"--nproc-per-node={ranks}", program],
         capture_output=True,
         text=True,
         check=False,
         timeout=200,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
     )
-    assert "a layer on 2 ranks is equal to the layer on one" in done.stdout, done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_a_tensor_parallel_layer_under_torchrun():
+    said = torchrun(ROOT / "examples" / "torch" / "tensor_parallel.py", 2)
+    assert "a layer on 2 ranks is equal to the layer on one" in said, said
+
+
+@pytest.mark.slow
+def test_grids_of_hosts_under_torchrun():
+    said = torchrun(Path(__file__).parent / "grid_of_ranks.py", 4)
+    assert said.count("3 grids are right on cpu") == 4, said
 
 
 def test_equal_calls_run_the_launch_that_was_made_first():

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -87,7 +87,6 @@ _NEEDED = {
     f"{module}.{name}": _DATACENTER for module, names in TABLE.items() for name in names.split()
 }
 _ROOT = "basedsl_cute"
-_NOTHING: Mapping[str, str] = {}
 
 
 class NotOfferedError(DSLError):
@@ -189,22 +188,13 @@ def _public(module: str) -> list[str]:
     return sorted(name for name in names if not name.startswith("_"))
 
 
-def unsupported_names(module: str, later: Mapping[str, str] = _NOTHING) -> Callable[[str], Any]:
-    """Return the `__getattr__` of `module`: a stand-in for a name that this table knows,
-    AttributeError for any other. Type checkers must not see it, or they would report no name.
-
-    The keys of `later` are modules below `module` that are imported when they are first used, or
-    one of the names that each gives to `module`.
+def unsupported_names(module: str) -> Callable[[str], Any]:
+    """Return the `__getattr__` of `module`: a stand-in for a name that this table knows, an error
+    for any other. Type checkers must not see it, or they would report no name.
     """
     inner = module.removeprefix(_ROOT).lstrip(".")
-    sources = {name: source for source, names in later.items() for name in names.split()}
 
     def find(name: str) -> Any:
-        if name in later:
-            return importlib.import_module(f"{module}.{name}")
-        if name in sources:
-            source = importlib.import_module(f"{module}.{sources[name]}")
-            return vars(sys.modules[module]).setdefault(name, getattr(source, name))
         whole = f"{inner}.{name}" if inner else name
         if whole in MODULES:
             return importlib.import_module(f"{_ROOT}.{whole}")

@@ -6,6 +6,10 @@ A `Workspace` has collectives with outputs, and all-to-all and the all-reduce wi
 `ProductWorkspace` has the products with outputs.
 """
 
+from basedsl_cute.ops.distributed.hierarchy import (
+    hierarchical_all_gather,
+    hierarchical_all_reduce,
+)
 from basedsl_cute.ops.distributed.process_group import forget, product_workspace, workspace
 from basedsl_cute.ops.distributed.products import (
     ProductWorkspace,
@@ -26,6 +30,8 @@ __all__ = [
     "all_gather_matmul",
     "all_reduce",
     "forget",
+    "hierarchical_all_gather",
+    "hierarchical_all_reduce",
     "matmul_all_reduce",
     "matmul_reduce_scatter",
     "product_workspace",
