@@ -323,7 +323,8 @@ def narrow_heads():
 
         for tile in ((64, 64), (128, 64), (128, 96), (128, 112)):
             out = poisoned(*q.shape)
-            ours = lambda c=ampere.Config(tile), r=out, m=causal: ops.attention(  # noqa: E731
+            config = ampere.Config(tile)
+            ours = lambda c=config, r=out, m=causal: ops.attention(  # noqa: E731
                 q, k, v, causal=m, out=r, config=c
             )
             yield Case(

@@ -19,8 +19,8 @@ class Attention:
     """Tiles of `rows` queries and `columns` keys, of which `stages` are in flight or in use.
 
     A warp has 16 or 32 rows. Each fragment of K and V is then for two products, but Q must be read
-    again for each tile: beside 192 registers of results there is no room for it. With `lazy`, a warp
-    scales its results only where one of its rows has a new maximum.
+    again for each tile: beside 192 registers of results there is no room for it. With `lazy`, a
+    warp scales its results only where one of its rows has a new maximum.
     """
 
     def __init__(self, head_dim, rows=32, columns=32, warps=2, causal=False, stages=1, lazy=False):
