@@ -11,7 +11,6 @@ import numpy as np
 import basedsl_cute as cute
 from basedsl import DSLCallError, DSLTypeError
 from basedsl_cute.distributed import SymmetricTensor, simulated
-from basedsl_cute.interop.cuda import StreamHandle
 from basedsl_cute.ops.distributed.gather_product import gather_product
 from basedsl_cute.ops.distributed.launches import Flat, Launch, Launches
 from basedsl_cute.ops.distributed.product_parts import MOVERS, VECTOR, ProductPlan
@@ -43,7 +42,7 @@ class ProductWorkspace:
         memory: SymmetricTensor,
         nbytes: int,
         blocks: int,
-        stream: Callable[[], Any] = lambda: StreamHandle(0),
+        stream: Callable[[], int] = lambda: 0,
     ) -> None:
         self.memory = memory
         self.half_bytes = nbytes // 2 // _HALF_ALIGN * _HALF_ALIGN

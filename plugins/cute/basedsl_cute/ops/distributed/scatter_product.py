@@ -350,7 +350,7 @@ def scatter_product(
     k: cute.Int32,
     half_bytes: cute.Int64,
     blocks: cute.Int32,
-    stream: cute.Stream,
+    stream: cute.Int64,
     everywhere: cute.Constexpr,
     plan: cute.Constexpr,
 ):
@@ -380,7 +380,7 @@ def scatter_product(
         grid=grid,
         block=(cfg.threads, 1, 1),
         cluster=(*cfg.cluster, 1),
-        stream=stream,
+        stream=cute.Stream(stream.ir_value()),
         min_blocks_per_mp=1,
         use_pdl=cfg.overlap,
     )  # fmt: skip
