@@ -197,14 +197,16 @@ def rotary_kernel(
 def _apart(one: Any, other: Any, turn: Turn) -> tuple[Any, Any]:
     """Two vectors of neighbours as the vectors of their first and of their second elements."""
     elements = [v[i] for v in (one, other) for i in range(turn.vector)]
-    return tuple(cute.TensorSSA.from_elements(elements[n::2]) for n in range(2))
+    first, second = (cute.TensorSSA.from_elements(elements[n::2]) for n in range(2))
+    return first, second
 
 
 def _together(first: Any, second: Any, turn: Turn) -> tuple[Any, Any]:
     """The vectors of first and of second elements as two vectors of neighbours."""
     elements = [v[i] for i in range(turn.vector) for v in (first, second)]
     halves = elements[: turn.vector], elements[turn.vector :]
-    return tuple(cute.TensorSSA.from_elements(half) for half in halves)
+    one, other = (cute.TensorSSA.from_elements(half) for half in halves)
+    return one, other
 
 
 @cute.jit
