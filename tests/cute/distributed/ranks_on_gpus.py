@@ -1,8 +1,9 @@
-"""A rank of the tests on several GPUs: `python ranks_on_gpus.py MODE`, with the environment of
+"""A rank of the tests on several GPUs: `python ranks_on_gpus.py MODE ...`, with the environment of
 torchrun. It prints what it found, one line for each.
 
     together   collectives and products in graphs, on several streams and in several groups at once
     operations products with communication as operations of PyTorch: gradients, torch.compile
+    pointers   a symmetric tensor of CuPy's memory, shared by CUDA IPC
     killed     the last rank kills itself; the others say how their collectives end
 """
 
@@ -11,10 +12,13 @@ import signal
 import sys
 import time
 
+import numpy as np
 import torch
 import torch.distributed as dist
 
-from basedsl_cute.distributed import PeerTimeoutError
+import basedsl_cute as cute
+from basedsl_cute import arch
+from basedsl_cute.distributed import PeerTimeoutError, SymmetricTensor, from_pointers, pad_bytes
 from basedsl_cute.ops import distributed as ops
 
 LIMIT = 1.0  # seconds
@@ -116,6 +120,63 @@ def _close(got, wanted):
     assert float((got.double() - wanted).abs().max()) <= bound, (got, wanted)
 
 
+@cute.kernel
+def sum_kernel(x: SymmetricTensor, y: cute.Tensor):
+    i = arch.block_idx()[0] * 32 + arch.thread_idx()[0]
+    x.signals.barrier(arch.block_idx()[0])
+    total = cute.Float32(0)
+    for rank in range(x.num_ranks):
+        total += x.peer(rank)[i]
+    y[i] = total
+    x.signals.barrier(arch.block_idx()[0])
+
+
+@cute.jit
+def sum_of_ranks(x, y: cute.Tensor):
+    sum_kernel(x, y).launch(grid=2, block=32)
+
+
+def pointers(rank, ranks):
+    """Plain peer pointers: each rank opens the peers' allocations."""
+    import cupy
+
+    runtime = cupy.cuda.runtime
+    cupy.cuda.Device(rank).use()
+
+    def shared(count, dtype):
+        memory = cupy.cuda.Memory(count * np.dtype(dtype).itemsize)  # of no pool: IPC shares all
+        array = cupy.ndarray(count, dtype, cupy.cuda.MemoryPointer(memory, 0))
+        array.fill(0)
+        cupy.cuda.Device().synchronize()
+        handles = [None] * ranks
+        dist.all_gather_object(handles, runtime.ipcGetMemHandle(memory.ptr))
+        return array, [
+            memory.ptr if other == rank else runtime.ipcOpenMemHandle(handle)
+            for other, handle in enumerate(handles)
+        ]
+
+    x, addresses = shared(64, np.float32)
+    _pad, pads = shared(pad_bytes(ranks), np.uint8)
+    report = torch.zeros(8, dtype=torch.int32).pin_memory()
+    symmetric = from_pointers(x, addresses, rank, pads=pads, report=report.numpy(), timeout=5.0)
+    y = cupy.zeros(64, np.float32)
+    for turn in range(3):
+        x[:] = cupy.arange(64) + rank + turn
+        cupy.cuda.Device().synchronize()
+        dist.barrier()
+        sum_of_ranks(symmetric, y)
+        cupy.cuda.Device().synchronize()
+        symmetric.check()
+        wanted = sum(np.arange(64) + other + turn for other in range(ranks))
+        assert (cupy.asnumpy(y) == wanted).all(), turn
+        dist.barrier()
+    print("memory that is shared by CUDA IPC is right")
+    for other in range(ranks):
+        if other != rank:
+            runtime.ipcCloseMemHandle(addresses[other])
+            runtime.ipcCloseMemHandle(pads[other])
+
+
 def killed(rank, ranks):
     """The last rank is gone after its first collective."""
     space = ops.workspace(blocks=8, timeout=LIMIT)
@@ -145,8 +206,9 @@ def main():
     rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
-    modes = {"together": together, "operations": operations, "killed": killed}
-    modes[sys.argv[1]](rank, ranks)
+    modes = {"together": together, "operations": operations, "pointers": pointers, "killed": killed}
+    for mode in sys.argv[1:]:
+        modes[mode](rank, ranks)
     dist.barrier()
     dist.destroy_process_group()
 

@@ -76,6 +76,20 @@ def test_products_and_their_gradients(group, operation):
 
 
 @pytest.mark.filterwarnings("ignore:collectives of group")
+def test_compiled_in_one_graph(group):
+    def layer(x, weight):
+        return ops.all_reduce(ops.all_gather_matmul(x, weight, group).relu())
+
+    x, weight = torch.randn(4, 6, requires_grad=True), torch.randn(5, 6)
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    wanted, got = layer(x, weight), compiled(x, weight)
+    assert torch.equal(got, wanted)
+    (one,) = torch.autograd.grad(got.sum(), x)
+    (other,) = torch.autograd.grad(wanted.sum(), x)
+    assert torch.equal(one, other)
+
+
+@pytest.mark.filterwarnings("ignore:collectives of group")
 def test_a_mesh_is_a_group(group):
     mesh = torch.distributed.init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))
     assert torch.equal(ops.all_reduce(torch.ones(2), mesh["tp"]), torch.ones(2))
@@ -117,6 +131,12 @@ def test_a_tensor_parallel_layer_under_torchrun():
 def test_grids_of_hosts_under_torchrun():
     said = torchrun(Path(__file__).parent / "grid_of_ranks.py", 4)
     assert said.count("3 grids are right on cpu") == 4, said
+
+
+@pytest.mark.slow
+def test_attention_over_ranks_under_torchrun():
+    said = torchrun(Path(__file__).parent / "context_of_ranks.py", 2)
+    assert said.count("attention over 2 ranks is right on cpu") == 2, said
 
 
 def test_equal_calls_run_the_launch_that_was_made_first():

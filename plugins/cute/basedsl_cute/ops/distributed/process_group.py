@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import socket
 import warnings
@@ -10,16 +11,17 @@ from typing import Any
 
 from basedsl import DSLCallError, DSLRuntimeError
 from basedsl_cute.distributed import empty
-from basedsl_cute.interop.cuda import StreamHandle
 from basedsl_cute.ops.distributed.lamport import EMPTY
 from basedsl_cute.ops.distributed.products import SLOTS, ProductWorkspace
 from basedsl_cute.ops.distributed.workspaces import Workspace, sizes
 
-BLOCKS, THREADS = 128, 512
+# Two blocks of each of an H200's multiprocessors: 10 % faster for large arrays than one of 512.
+BLOCKS, THREADS = 264, 256
 TIMEOUT = 30.0
 
 _LEAST = 1 << 26  # bytes of a workspace for products
 _products: dict[Any, ProductWorkspace] = {}  # by the name of a group and the number of a device
+_on_forget: list[Callable[[str], None]] = []
 _found: dict[Any, Workspace | None] = {}  # by the name of a group and the number of a device
 
 
@@ -56,16 +58,16 @@ def product_workspace(
     return ProductWorkspace(memory, nbytes, blocks, _current_stream(torch))
 
 
-def _current_stream(torch: Any) -> Callable[[], StreamHandle]:
-    """Return the function that finds the current stream of this device, as compiled code takes it.
+def _current_stream(torch: Any) -> Callable[[], int]:
+    """Return the function that finds the handle of the current stream of this device.
 
     PyTorch's object of a stream takes longer to make than a small collective.
     """
     device = torch.cuda.current_device()
     handle_of = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     if handle_of is None:
-        handle_of = lambda device: torch.cuda.current_stream(device).cuda_stream  # noqa: E731
-    return lambda: StreamHandle(handle_of(device))
+        return lambda: int(torch.cuda.current_stream(device).cuda_stream)
+    return functools.partial(handle_of, device)
 
 
 def workspace_of(group: Any, tensor: Any) -> Workspace | None:
@@ -103,10 +105,18 @@ def product_workspace_of(group: Any, tensor: Any, nbytes: int) -> ProductWorkspa
     return _products[key]
 
 
+def on_forget(call: Callable[[str], None]) -> Callable[[str], None]:
+    """Call a function with the name of each group that is forgotten, for memory of its own."""
+    _on_forget.append(call)
+    return call
+
+
 def forget(group: Any) -> None:
     """Let go of a group's workspaces: all ranks call it after they have met, before the group is
     destroyed.
     """
+    for call in _on_forget:
+        call(group.group_name)
     for key in [key for key in _products if key[0] == group.group_name]:
         _products.pop(key).memory.close()
     for key in [key for key in _found if key[0] == group.group_name]:
@@ -138,6 +148,15 @@ def _why_not(group: Any, tensor: Any) -> str | None:
     return None
 
 
+def constant_for_dynamo(function: Any) -> Any:
+    """Have `torch.compile` call a function while it traces, and keep the result: what
+    `torch.compiler.assume_constant_result` does, without an import of PyTorch.
+    """
+    function._dynamo_marked_constant = True
+    return function
+
+
+@constant_for_dynamo
 def name_of(group: Any) -> str:
     """Return the name of a group: of a process group, of a `DeviceMesh` of one mode, or the name
     itself; None is the whole world. Raises DSLCallError for a mesh of several modes.

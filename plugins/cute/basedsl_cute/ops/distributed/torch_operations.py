@@ -8,7 +8,12 @@ import functools
 import importlib
 from typing import Any
 
-from basedsl_cute.ops.distributed.process_group import group_named, name_of, workspace_of
+from basedsl_cute.ops.distributed.process_group import (
+    constant_for_dynamo,
+    group_named,
+    name_of,
+    workspace_of,
+)
 
 
 @functools.cache
@@ -92,6 +97,12 @@ def _dense(torch: Any) -> Any:
     return torch.contiguous_format
 
 
+@constant_for_dynamo
+def register() -> bool:
+    """Register the operations, if they are not."""
+    return bool(operations())
+
+
 def all_reduce(x: Any, group: Any = None) -> Any:
     """Return the sum of all ranks' `x`, a torch tensor, with the same bits on all ranks.
 
@@ -101,7 +112,10 @@ def all_reduce(x: Any, group: Any = None) -> Any:
     this package, else the group's own backend, of which a warning says so once. The result has a
     gradient, that of PyTorch's functional all-reduce: the sum of all ranks' gradients.
     """
-    return operations()["all_reduce"](x, name_of(group))
+    import torch
+
+    register()
+    return torch.ops.basedsl.all_reduce(x, name_of(group))
 
 
 def all_gather(x: Any, group: Any = None) -> Any:
@@ -109,11 +123,17 @@ def all_gather(x: Any, group: Any = None) -> Any:
 
     Its gradient is a reduce-scatter.
     """
-    return operations()["all_gather"](x, name_of(group))
+    import torch
+
+    register()
+    return torch.ops.basedsl.all_gather(x, name_of(group))
 
 
 def reduce_scatter(x: Any, group: Any = None) -> Any:
     """Return this rank's part along mode 0 of the sum of all ranks' `x`, whose rows are a multiple
     of the ranks; the rest is that of `all_reduce`. Its gradient is an all-gather.
     """
-    return operations()["reduce_scatter"](x, name_of(group))
+    import torch
+
+    register()
+    return torch.ops.basedsl.reduce_scatter(x, name_of(group))

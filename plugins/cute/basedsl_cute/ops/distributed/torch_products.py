@@ -9,6 +9,7 @@ import importlib
 from typing import Any
 
 from basedsl_cute.ops.distributed.process_group import (
+    constant_for_dynamo,
     group_named,
     name_of,
     product_workspace_of,
@@ -119,6 +120,12 @@ def _fits(torch: Any, x: Any, weight: Any) -> bool:
     )
 
 
+@constant_for_dynamo
+def register() -> bool:
+    """Register the operations, if they are not."""
+    return bool(operations())
+
+
 def all_gather_matmul(x: Any, weight: Any, group: Any = None) -> Any:
     """Return the product of all ranks' rows `x` with the transpose of `weight`, on every rank its
     own: what follows an all-gather in a tensor-parallel layer.
@@ -128,7 +135,10 @@ def all_gather_matmul(x: Any, weight: Any, group: Any = None) -> Any:
     one kernel whose communication is under the multiplication, else a collective and a product.
     `group` and gradients are as for `all_reduce`.
     """
-    return operations()["all_gather_matmul"](x, weight, name_of(group))
+    import torch
+
+    register()
+    return torch.ops.basedsl.all_gather_matmul(x, weight, name_of(group))
 
 
 def matmul_reduce_scatter(x: Any, weight: Any, group: Any = None) -> Any:
@@ -136,11 +146,17 @@ def matmul_reduce_scatter(x: Any, weight: Any, group: Any = None) -> Any:
     transpose of `weight`; the rest is that of `all_gather_matmul`. The rows are a multiple of the
     ranks.
     """
-    return operations()["matmul_reduce_scatter"](x, weight, name_of(group))
+    import torch
+
+    register()
+    return torch.ops.basedsl.matmul_reduce_scatter(x, weight, name_of(group))
 
 
 def matmul_all_reduce(x: Any, weight: Any, group: Any = None) -> Any:
     """Return the sum of all ranks' products of `x` with the transpose of `weight`, with the same
     bits on all ranks; the rest is that of `all_gather_matmul`.
     """
-    return operations()["matmul_all_reduce"](x, weight, name_of(group))
+    import torch
+
+    register()
+    return torch.ops.basedsl.matmul_all_reduce(x, weight, name_of(group))

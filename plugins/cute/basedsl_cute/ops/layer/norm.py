@@ -12,17 +12,20 @@ each block over its rows, then over the blocks, always in the same order.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.dsl.hardware_info import HardwareInfo
+from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.layer.rows import (
+    RowPlan,
     element_type,
+    extents_of,
     load_row,
-    matrix_of,
     only_columns,
     registers,
     row_plan,
@@ -95,24 +98,85 @@ def norm_backward(
     Gradients of weight and bias are Float32, None where there is none.
     """
     lib = library(z, operation)
-    z, rows, columns = matrix_of(lib, operation, "z", z)
-    kind = element_type(operation, "z", z)
-    grad, grad_z = (None if x is None else lib.compact(x) for x in (grad, grad_z))
+    given = (grad, z, weight, grad_z)
+    key = (operation, has_bias, *[None if x is None else lib.key(x) for x in given])
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _keep(key, _backward_plan(lib, operation, grad, z, weight, has_bias, grad_z))
+    if not plan.is_direct:
+        grad, z, weight, grad_z = (None if x is None else lib.compact(x) for x in given)
     out = lib.empty(tuple(z.shape), z.dtype, z)
-    f32 = lib.dtype(cute.Float32)
-    sums = (weight is not None) + has_bias
-    plan = row_plan(lib, operation, columns, kind, (z, grad, weight, grad_z, out))
-    record = ArrayRecord.of(z)
-    processors = HardwareInfo(record.device[1] if record.is_on_gpu else None)
-    blocks = min(-(-rows // plan.rows), 2 * processors.get_device_multiprocessor_count())
-    parts = lib.empty((sums, max(blocks, 1) * plan.rows, columns), f32, z) if sums else None
-    total = lib.empty((sums, columns), f32, z) if sums else None
-    options = (operation == "layer_norm", has_bias, plan)
-    _launch_backward(
-        grad, z, weight, grad_z, out, parts, total, rows, blocks, eps, *options, lib.stream(z)
-    )
+    parts = total = None
+    if plan.sums:
+        f32 = lib.dtype(cute.Float32)
+        parts = lib.empty((plan.sums, plan.blocks * plan.row.rows, plan.row.columns), f32, z)
+        total = lib.empty((plan.sums, plan.row.columns), f32, z)
+    arrays = (grad, z, weight, grad_z, out, parts, total)
+    _call(plan, _launch_backward, arrays, (plan.rows, plan.blocks, eps), lib.stream(z))
     found = [] if total is None else list(total)
     return Gradients(out, found[0] if weight is not None else None, found[-1] if has_bias else None)
+
+
+def _backward_plan(
+    lib: ArrayLibrary,
+    operation: str,
+    grad: Any,
+    z: Any,
+    weight: Any,
+    has_bias: bool,
+    grad_z: Any,
+) -> _Plan:
+    rows, columns = extents_of(operation, "z", z)
+    row = row_plan(
+        lib, operation, columns, element_type(operation, "z", z), (z, grad, weight, grad_z)
+    )
+    record = ArrayRecord.of(z)
+    device = HardwareInfo(record.device[1] if record.is_on_gpu else None)
+    most = 2 * device.get_device_multiprocessor_count()
+    blocks = max(min(-(-rows // row.rows), most), 1)
+    sums = (weight is not None) + has_bias
+    given = (grad, z, weight, grad_z)
+    static = (operation == "layer_norm", has_bias, row)
+    return _Plan(row, rows, _are_compact(lib, given), static, blocks, sums)
+
+
+@dataclass
+class _Plan:
+    """The way to compute a norm of arrays of one kind: the same extents, strides, types and
+    alignment.
+    """
+
+    row: RowPlan
+    rows: int
+    is_direct: bool  # arrays are taken as they are, not copied first
+    static: tuple[Any, ...]  # of the launch
+    blocks: int = 0
+    sums: int = 0  # gradients of vectors
+    compiled: dict[str, Any] = field(default_factory=dict)  # by target
+
+
+_MOST_PLANS = 4096
+_plans: dict[Any, _Plan] = {}
+
+
+def _keep(key: Any, plan: _Plan) -> _Plan:
+    if len(_plans) >= _MOST_PLANS:
+        _plans.clear()
+    return _plans.setdefault(key, plan)
+
+
+def _call(plan: _Plan, launch: Any, arrays: Any, numbers: Any, stream: int) -> None:
+    """Launch kernels for a plan's arrays, which are compiled for them once."""
+    target = current_target().name
+    compiled = plan.compiled.get(target)
+    if compiled is None:
+        compiled = cute.compile(launch, *arrays, *numbers, *plan.static, stream)
+        plan.compiled[target] = compiled
+    compiled(*arrays, *numbers, stream)
+
+
+def _are_compact(lib: ArrayLibrary, arrays: tuple[Any, ...]) -> bool:
+    return all(x is None or lib.compact(x) is x for x in arrays)
 
 
 def _norm(operation: str, x: Any, weight: Any, bias: Any, residual: Any, eps: float) -> Any:
@@ -121,35 +185,44 @@ def _norm(operation: str, x: Any, weight: Any, bias: Any, residual: Any, eps: fl
         from basedsl_cute.ops.layer.torch_norm import torch_norm  # it imports PyTorch
 
         return torch_norm(operation, x, weight, bias, residual, eps)
-    _check(lib, operation, x, weight, bias, residual)
-    x, rows, columns = matrix_of(lib, operation, "x", x)
-    kind = element_type(operation, "x", x)
-    y = lib.empty(tuple(x.shape), x.dtype, x)
-    z = None
-    if residual is not None:
-        residual = lib.compact(residual)
-        z = lib.empty(tuple(x.shape), x.dtype, x)
-    plan = row_plan(lib, operation, columns, kind, (x, residual, weight, bias, y, z))
-    is_centred = operation == "layer_norm"
-    if rows:
-        _launch(x, residual, weight, bias, y, z, rows, eps, is_centred, plan, lib.stream(x))
+    given = (x, residual, weight, bias)
+    for other in given:
+        if other is not None and library(other, operation) is not lib:
+            raise DSLTypeError(
+                f"{operation}: its arrays are of different libraries",
+                hint="pass arrays of one library",
+            )
+    key = (operation, *[None if other is None else lib.key(other) for other in given])
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _keep(key, _forward_plan(lib, operation, x, weight, bias, residual))
+    if not plan.is_direct:
+        x, residual, weight, bias = (
+            None if other is None else lib.compact(other) for other in given
+        )
+    y = lib.empty(x.shape, x.dtype, x)
+    z = None if residual is None else lib.empty(x.shape, x.dtype, x)
+    if plan.rows:
+        _call(plan, _launch, (x, residual, weight, bias, y, z), (plan.rows, eps), lib.stream(x))
     return y if z is None else (y, z)
 
 
-def _check(
+def _forward_plan(
     lib: ArrayLibrary, operation: str, x: Any, weight: Any, bias: Any, residual: Any
-) -> None:
+) -> _Plan:
+    _check(operation, x, weight, bias, residual)
+    rows, columns = extents_of(operation, "x", x)
+    given = (x, residual, weight, bias)
+    row = row_plan(lib, operation, columns, element_type(operation, "x", x), given)
+    return _Plan(row, rows, _are_compact(lib, given), (operation == "layer_norm", row))
+
+
+def _check(operation: str, x: Any, weight: Any, bias: Any, residual: Any) -> None:
     """Raise DSLTypeError for arrays that do not fit together."""
     given = {"x": x, "weight": weight, "bias": bias, "residual": residual}
     for name, other in given.items():
         if other is None:
             continue
-        if library(other, operation) is not lib:
-            raise DSLTypeError(
-                f"{operation}: {name} and x are arrays of different libraries",
-                hint="pass arrays of one library",
-            )
-        lib.key(other)  # its errors: a gradient that is not computed
         element_type(operation, name, other)
         wanted = tuple(x.shape) if name in ("x", "residual") else tuple(x.shape[-1:])
         if tuple(other.shape) != wanted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,18 +72,15 @@ def row_plan(
     return RowPlan(dtype, columns, vector, threads, max(1, _BLOCK // threads))
 
 
-def matrix_of(lib: ArrayLibrary, operation: str, name: str, x: Any) -> tuple[Any, int, int]:
-    """Return an array (..., columns) as it is or copied row-major, and its rows and columns.
+def extents_of(operation: str, name: str, x: Any) -> tuple[int, int]:
+    """Return the rows and columns of an array (..., columns).
 
     Raises DSLTypeError, naming both, for an array without modes or without columns.
     """
     shape = ArrayRecord.of(x, name).shape
     if not shape or not shape[-1]:
         raise DSLTypeError(f"{operation}: {name} is {tuple(shape)}, and has no rows of elements")
-    rows = 1
-    for extent in shape[:-1]:
-        rows *= extent
-    return lib.compact(x), rows, shape[-1]
+    return math.prod(shape[:-1]), shape[-1]
 
 
 def element_type(operation: str, name: str, x: Any) -> Any:
