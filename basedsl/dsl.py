@@ -213,11 +213,13 @@ class DSL(Generic[L]):
 
 
 def _hide_frames(language: type[Language]) -> None:
-    """Mark the files of the package that defines a language as the library's, not the user's."""
+    """Mark the files of the package, or module, that defines a language as the library's, not the
+    user's.
+    """
     package = sys.modules.get(language.package or language.__module__.rpartition(".")[0])
     initial = getattr(package, "__file__", None)
     if initial is not None:
-        mark_internal(os.path.dirname(initial))
+        mark_internal(os.path.dirname(initial) if hasattr(package, "__path__") else initial)
 
 
 def _resolve_callable(function: Any, args: tuple[Any, ...]) -> tuple[DSLFunction, tuple[Any, ...]]:

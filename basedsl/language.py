@@ -38,7 +38,8 @@ class Language:
     #: The DSL's name, used in symbols and messages; hooks of other plugins get it as `dsl`.
     name: ClassVar[str]
     #: The package whose files are the plugin's: their frames are hidden from users' error messages.
-    #: None is the package that the language's module is in.
+    #: None is the package that the language's module is in; a DSL that is one module, in no
+    #: package, and that programs import, names itself: `package = __name__`.
     package: ClassVar[str | None] = None
     #: The numeric types that a Python int and a Python float become.
     default_int: ClassVar[Any] = Int64

@@ -1,4 +1,4 @@
-"""`ops` of a transformer's layer beside attention, against PyTorch eager and compiled, in one run.
+"""`ops` of a transformer's layer but attention, against PyTorch eager and compiled, in one run.
 
     python bench/gpu/layer.py [--out rows.json] [--only TEXT ...]
 
@@ -90,6 +90,39 @@ class backward:
         return torch.autograd.grad(y, leaves, self.grad.to(y.dtype), retain_graph=True)
 
 
+def turned(x, cos, sin):
+    one, other = x.chunk(2, -1)
+    c, s = cos[:, None], sin[:, None]
+    return torch.cat((one * c - other * s, other * c + one * s), -1)
+
+
+def layer_cases():
+    x, angles = normal(4, 4096, 32, 128), torch.randn(4096, 64, device="cuda")
+    yield (
+        "rotary 4 x 4096 x 32 x 128 bf16",
+        2 * x.numel() * 2,
+        lambda x, c, s: ops.rotary(x, c, s),
+        lambda x, c, s: turned(x.float(), c, s).to(x.dtype),
+        (x, angles.cos(), angles.sin()),
+    )
+    x, gate, up = normal(8192, 4096), normal(4096, 14336) / 64, normal(4096, 14336) / 64
+    yield (
+        "gated_linear 8192 x 14336 x 4096 bf16",
+        0,
+        lambda x, g, u: ops.gated_linear(x, g, u),
+        lambda x, g, u: F.silu(x @ g) * (x @ u),
+        (x, gate, up),
+    )
+    grad = normal(8192, 14336)
+    yield (
+        "gated_linear backward 8192 x 14336 x 4096 bf16",
+        0,
+        backward(lambda x, g, u: ops.gated_linear(x, g, u), grad),
+        backward(lambda x, g, u: F.silu(x @ g) * (x @ u), grad),
+        (x, gate, up),
+    )
+
+
 def matmul_cases():
     for rows, inner, columns in ((8192, 4096, 4096), (4096, 4096, 16384)):
         a, b, bias = normal(rows, inner), normal(columns, inner) * inner**-0.5, normal(columns)
@@ -142,18 +175,15 @@ def main():
     torch._functorch.config.donated_buffer = False  # of backward passes that run again
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
     rows, failed = [], False
-    for name, moved, ours, peer, inputs in (*norm_cases(), *matmul_cases()):
+    for name, moved, ours, peer, inputs in (*norm_cases(), *layer_cases(), *matmul_cases()):
         if not any(text in name for text in options.only):
             continue
-        wide = [x[:512].double() if x.dim() == 2 and "backward" not in name else x.double()
-                for x in inputs]  # fmt: skip
+        wide = [x.double() for x in inputs]
         found = ours(*inputs)
-        if "backward" not in name:
-            found = tuple(x[:512] for x in (found if isinstance(found, tuple) else (found,)))
         row = {"name": name, "error": error(found, peer(*wide))}
         if isinstance(peer, backward):
             peer.kept = None
-        del wide
+        del wide, found
         contenders = {"ours": ours, "eager": peer}
         if not isinstance(peer, backward):
             contenders["compiled"] = torch.compile(peer)

@@ -505,6 +505,7 @@ class TileLanguage(Language):
     """Tiles as vectors, blocks in threads, native code of this machine."""
 
     name = "tile"
+    package = __name__  # its frames are no users'
     dialects = (*Language.dialects, "vector", "memref")
 
     def load_dialects(self, bindings):

@@ -1,4 +1,4 @@
-"""A rank of the tests on several GPUs: `python ranks_on_gpus.py MODE`, with the environment of
+"""A rank of the tests on several GPUs: `python ranks_on_gpus.py MODE ...`, with the environment of
 torchrun. It prints what it found, one line for each.
 
     together   collectives and products in graphs, on several streams and in several groups at once
@@ -207,7 +207,8 @@ def main():
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
     modes = {"together": together, "operations": operations, "pointers": pointers, "killed": killed}
-    modes[sys.argv[1]](rank, ranks)
+    for mode in sys.argv[1:]:
+        modes[mode](rank, ranks)
     dist.barrier()
     dist.destroy_process_group()
 

@@ -133,6 +133,12 @@ def test_grids_of_hosts_under_torchrun():
     assert said.count("3 grids are right on cpu") == 4, said
 
 
+@pytest.mark.slow
+def test_attention_over_ranks_under_torchrun():
+    said = torchrun(Path(__file__).parent / "context_of_ranks.py", 2)
+    assert said.count("attention over 2 ranks is right on cpu") == 2, said
+
+
 def test_equal_calls_run_the_launch_that_was_made_first():
     plans, calls = [], []
 

@@ -6,6 +6,7 @@ A `Workspace` has collectives with outputs, and all-to-all and the all-reduce wi
 `ProductWorkspace` has the products with outputs.
 """
 
+from basedsl_cute.ops.distributed.context_attention import context_attention
 from basedsl_cute.ops.distributed.hierarchy import (
     hierarchical_all_gather,
     hierarchical_all_reduce,
@@ -29,6 +30,7 @@ __all__ = [
     "all_gather",
     "all_gather_matmul",
     "all_reduce",
+    "context_attention",
     "forget",
     "hierarchical_all_gather",
     "hierarchical_all_reduce",

@@ -21,6 +21,7 @@ TIMEOUT = 30.0
 
 _LEAST = 1 << 26  # bytes of a workspace for products
 _products: dict[Any, ProductWorkspace] = {}  # by the name of a group and the number of a device
+_on_forget: list[Callable[[str], None]] = []
 _found: dict[Any, Workspace | None] = {}  # by the name of a group and the number of a device
 
 
@@ -104,10 +105,18 @@ def product_workspace_of(group: Any, tensor: Any, nbytes: int) -> ProductWorkspa
     return _products[key]
 
 
+def on_forget(call: Callable[[str], None]) -> Callable[[str], None]:
+    """Call a function with the name of each group that is forgotten, for memory of its own."""
+    _on_forget.append(call)
+    return call
+
+
 def forget(group: Any) -> None:
     """Let go of a group's workspaces: all ranks call it after they have met, before the group is
     destroyed.
     """
+    for call in _on_forget:
+        call(group.group_name)
     for key in [key for key in _products if key[0] == group.group_name]:
         _products.pop(key).memory.close()
     for key in [key for key in _found if key[0] == group.group_name]:

@@ -153,6 +153,7 @@ def _load(e: PythonEmitter, op: Op) -> None:
     (pointer,), (result,) = op.operands, op.results
     access = access_of(e, op, pointer, result.type, "read", op.integer("alignment", 0))
     access.spreads = result in e.poison.may
+    access.steady = op in e.steady
     what = e.const(access, "read")
     if access.strong:
         interrupt(e)

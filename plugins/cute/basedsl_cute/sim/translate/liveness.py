@@ -25,7 +25,7 @@ def last_uses(region: OpRegion) -> dict[Op, list[Value]]:
 
 def steady_loads(region: OpRegion) -> set[Op]:
     """The loads of a region whose values live until a store at most, and are never part of another
-    value: they need no copy of memory that only this kernel's plain stores change.
+    value: they need no copy of memory that only the lanes of this group can change meanwhile.
     """
     open_: dict[Value, Op] = {}  # values of loads since the last store
     left: dict[Value, int] = {}  # uses of them that are still to come
@@ -61,8 +61,12 @@ _NOT_COPYING = frozenset(
         "arith.ceildivui",
     )
 )  # fmt: skip
-# Operations that write no memory.
-_HARMLESS = ("arith.", "math.", "llvm.", "vector.", "nvvm.mma.sync", "nvvm.shfl.sync", "cf.")
+# Operations that write no memory and let no other lanes do so.
+_HARMLESS = (
+    "arith.", "math.", "cf.assert", "llvm.getelementptr", "llvm.load", "llvm.mlir.", "llvm.bitcast",
+    "llvm.extractvalue", "vector.extract", "vector.insert", "vector.bitcast", "vector.shape_cast",
+    "vector.from_elements", "vector.broadcast", "nvvm.mma.sync", "nvvm.shfl.sync",
+)  # fmt: skip
 
 
 def _used(op: Op) -> list[Value]:
