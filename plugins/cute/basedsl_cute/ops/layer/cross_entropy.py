@@ -93,7 +93,7 @@ def loss_and_gradients(
         part = slice(begin, min(begin + step, rows))
         count = part.stop - part.start
         matmul(x[part], weight.T, out=logits[:count, :classes])
-        slope = None if slopes is None else slopes[:count, :classes]
+        slope: Any = None if slopes is None else slopes[:count, :classes]
         _launch(
             logits,
             slopes,
