@@ -9,10 +9,9 @@ Folders in the order of a call: `binding` (arguments), `prestage` (Python to Pyt
 
 from __future__ import annotations
 
-import ast
-import functools
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from basedsl.lazy_names import imported_later
 
 if TYPE_CHECKING:
     from basedsl.arrays import ArrayArgument, ArrayRecord, UnreadableArray
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
         memref_array,
         static_key,
     )
+    from basedsl.binding.c_interface import CParameter
     from basedsl.cache.listing import CachedCompilation, cached_compilations
     from basedsl.compile_hooks import PostCompileHookContext, observing
     from basedsl.compile_options import (
@@ -76,17 +76,20 @@ if TYPE_CHECKING:
         users_frames,
         with_article,
     )
+    from basedsl.export import Export, LoadedFunction, LoadedModule
     from basedsl.external_functions import ExternalFunction, external
     from basedsl.findings import Finding
     from basedsl.function import DSLFunction
     from basedsl.kernels import as_kernel_argument, in_kernel, trace_kernel
     from basedsl.language import Language
+    from basedsl.lazy_names import imported_later
     from basedsl.line_maps import Lined
     from basedsl.location import (
         Span,
         assigned_name,
         called_from,
         is_internal_frame,
+        mark_internal,
         span_of_function,
         span_of_return,
         user_span,
@@ -232,6 +235,7 @@ __all__ = [
     "Boolean",
     "BooleanBasedFileDumpOption",
     "BooleanCompileOption",
+    "CParameter",
     "CachedCompilation",
     "Command",
     "Compile",
@@ -257,6 +261,7 @@ __all__ = [
     "Each",
     "Emitter",
     "Erase",
+    "Export",
     "ExternalFunction",
     "Finding",
     "Float",
@@ -288,6 +293,8 @@ __all__ = [
     "Language",
     "Leaf",
     "Lined",
+    "LoadedFunction",
+    "LoadedModule",
     "LoadedObject",
     "LoopHints",
     "NativeEntryPoint",
@@ -370,6 +377,7 @@ __all__ = [
     "hookspec",
     "i64_array_attr",
     "i64_attr",
+    "imported_later",
     "in_common_type",
     "in_kernel",
     "is_dynamic",
@@ -383,6 +391,7 @@ __all__ = [
     "load_object",
     "logger",
     "logical_not",
+    "mark_internal",
     "maximum",
     "memref_array",
     "minimum",
@@ -422,30 +431,8 @@ __all__ = [
 ]
 
 
-@functools.cache
-def _homes() -> dict[str, tuple[str, str]]:
-    """The module that has each public name, and the name there, as the statements above import
-    them: reading them loads only the modules of the names that a program uses.
-    """
-    with open(__file__, encoding="utf-8") as file:
-        tree = ast.parse(file.read())
-    blocks = [statement.body for statement in tree.body if isinstance(statement, ast.If)]
-    return {
-        alias.asname or alias.name: (statement.module, alias.name)
-        for statement in blocks[0]
-        if isinstance(statement, ast.ImportFrom) and statement.module
-        for alias in statement.names
-    }
-
-
 if not TYPE_CHECKING:  # a type checker reports names that do not exist
-
-    def __getattr__(name: str) -> Any:
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module, inner = _homes()[name]
-        value = globals()[name] = getattr(importlib.import_module(module), inner)
-        return value
+    __getattr__ = imported_later(__name__)
 
 
 def __dir__() -> list[str]:

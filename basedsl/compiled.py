@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from basedsl.binding.argument_types import argument_type
@@ -165,6 +166,31 @@ class Compiled:
         if name in self.stages and self.stages[name].kind == "mlir":
             return of_mlir(self.view(name, locations=True))
         return Lined.unknown(self.view(name))
+
+    def export_to_c(
+        self,
+        file_path: str | Path,
+        file_name: str | None = None,
+        function_prefix: str | None = None,
+        *,
+        target: native.NativeTarget | None = None,
+    ) -> tuple[Path, Path]:
+        """Write an object file and a C header, by which C programs call this function; return
+        their paths.
+
+        `file_path` is a folder and `file_name` the name of both files without suffix; without
+        `file_name`, `file_path` is the path of the object file. The C names begin with
+        `function_prefix`, by default the file's name. `target` is the machine, by default any of
+        this architecture. `DSL.load_module` loads the file into Python.
+
+        Raises DSLCallError for parameters or results that have no C type, DSLRuntimeError for a
+        function without native code.
+        """
+        from basedsl.export import export_to_c
+
+        language = self.function.language
+        with users_frames():
+            return export_to_c(language.export, self, file_path, file_name, function_prefix, target)
 
     def instruction_histogram(self) -> Counter[str]:
         """Return how often each instruction occurs in the machine code, most frequent first: of the
@@ -356,7 +382,10 @@ class Compiled:
             elif parameter.has_default:
                 given[i] = parameter.default
             else:
-                raise DSLCallError(f"missing the argument '{parameter.name}'")
+                raise DSLCallError(
+                    f"missing the argument '{parameter.name}'",
+                    hint=f"it takes ({', '.join(self._names)}), as the call that compiled it",
+                )
         if left:
             raise DSLCallError(
                 f"this compiled function takes {len(self._runtime)} arguments "

@@ -104,8 +104,11 @@ def of_value(value: Any) -> str | None:
 
 
 def of_class(cls: type) -> str:
-    """Return a class as text: its name, and the stamp of its module."""
-    return f"class {cls.__module__}.{cls.__qualname__} {stamp(cls.__module__)}"
+    """Return a class as text: its name, and the stamp of its module. A metaclass of an extension
+    may have no text as its `__module__`.
+    """
+    module = cls.__module__ if isinstance(cls.__module__, str) else "builtins"
+    return f"class {module}.{cls.__qualname__} {stamp(module)}"
 
 
 @functools.cache
@@ -163,7 +166,7 @@ _library: dict[str, bool] = {}
 
 def is_library(name: str | None) -> bool:
     """Return True for a module of the standard library or of an installed package."""
-    if not name:
+    if not name or not isinstance(name, str):
         return True
     known = _library.get(name)
     if known is None:

@@ -290,7 +290,8 @@ class Driver:
                 hint="return a basedsl.Pipeline, such as native_pipeline()",
             )
         pipeline = plugin_manager().pipeline(self.language.name, pipeline, call.settings)
-        if any(step.name == "llvmir" for step in pipeline):
+        named = {step.name for step in pipeline}
+        if "llvmir" in named and any(getattr(step.passes, "of_host", False) for step in pipeline):
             names = [parameter.name for parameter in call.function.signature.parameters]
             taken = tuple(zip(names, call.arguments, strict=True))
             add = AddEntry(call.function.symbol, taken, results, self.language)

@@ -23,8 +23,11 @@ from basedsl.location import is_internal, mark_internal
 from basedsl.options import Options
 
 if TYPE_CHECKING:  # decorating a function loads nothing of what compiles it
+    from pathlib import Path
+
     from basedsl.compiled import Compiled
     from basedsl.driver import Driver
+    from basedsl.export import LoadedModule
     from basedsl.mlir import MLIRContext
 
 L = TypeVar("L", bound=Language)
@@ -137,6 +140,20 @@ class DSL(Generic[L]):
                 self.driver.raised(function, error)
                 raise
 
+    def load_module(self, path: str | Path) -> LoadedModule:
+        """Load the functions of the object file at `path`, which `export_to_c` wrote, or of a
+        shared library (".so") linked from such files.
+
+        Returns a module with each function as the attribute of its prefix. Raises DSLRuntimeError
+        for a file without exported functions, and for one that is not as it was written: an object
+        file has a digest of all of it, a shared library one of the description of its functions.
+        Only load files that you trust: they contain machine code.
+        """
+        from basedsl.export import load_module
+
+        with users_frames():
+            return load_module(self.language, path)
+
     def argument_adapter(self, *kinds: type) -> Callable[[A], A]:
         """Decorate a function that converts values of the classes `kinds` to arguments of this
         DSL's functions.
@@ -177,7 +194,7 @@ class DSL(Generic[L]):
         """
         if isinstance(given, Options):
             return given
-        return self.options.parse(given) if isinstance(given, str) else self.options
+        return self.options if given is None else self.options.parse(given)
 
     def _call(self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self.driver.call(function, args, kwargs)
@@ -196,11 +213,13 @@ class DSL(Generic[L]):
 
 
 def _hide_frames(language: type[Language]) -> None:
-    """Mark the files of the package that defines a language as the library's, not the user's."""
+    """Mark the files of the package, or module, that defines a language as the library's, not the
+    user's.
+    """
     package = sys.modules.get(language.package or language.__module__.rpartition(".")[0])
     initial = getattr(package, "__file__", None)
     if initial is not None:
-        mark_internal(os.path.dirname(initial))
+        mark_internal(os.path.dirname(initial) if hasattr(package, "__path__") else initial)
 
 
 def _resolve_callable(function: Any, args: tuple[Any, ...]) -> tuple[DSLFunction, tuple[Any, ...]]:

@@ -336,7 +336,9 @@ def placed(error: Exception) -> DSLError:
     runs = _runs(_entries(error.__traceback__))
     last = runs[-1][-1] if runs else None
     span = None if last is None else span_of_code(last.tb_frame.f_code, last.tb_lasti)
-    made: DSLError = _placed_class(type(error))(str(error), span)
+    hint = getattr(error, "hint", None)
+    message = str(error) if hint is None else str(error.args[0])
+    made: DSLError = _placed_class(type(error))(message, span, hint=hint)
     return made.with_traceback(error.__traceback__)
 
 

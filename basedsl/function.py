@@ -20,7 +20,7 @@ from basedsl.errors import (
     with_article,
 )
 from basedsl.location import is_rewritten
-from basedsl.numeric import Numeric, is_dynamic
+from basedsl.numeric import Numeric
 from basedsl.slips import closest_name
 from basedsl.tracing import RUNNING, Trace, current_trace_or_none
 from basedsl.variants import Variants
@@ -424,17 +424,12 @@ def _identical(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
 
 def _convert(value: Any, annotation: Any, name: str) -> Any:
     """Return the argument of an inlined call, converted to its parameter's annotation. Raises
-    DSLCallError for a value that the annotation excludes.
+    DSLCallError for a value that the annotation excludes. Constexpr excludes none: programs pass
+    conditions of run time too, and a body that needs a static value says so where it does.
     """
     if isinstance(annotation, Each):
         return annotation.convert(value, lambda x, kind: _convert(x, kind, name))
-    static = constexpr_type(annotation)
-    if static is not None:
-        if is_dynamic(value):
-            raise DSLCallError(
-                f"the parameter '{name}' is Constexpr and got a dynamic {type(value).__name__}",
-                hint="pass a value known while compiling, or drop Constexpr",
-            )
+    if constexpr_type(annotation) is not None:
         return value
     if not (isinstance(annotation, type) and issubclass(annotation, Numeric)):
         return value

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # a plugin's declaration loads nothing of what compiles
     from basedsl.binding.result_types import ResultType
     from basedsl.binding.results import Results
     from basedsl.compiled import Compiled
+    from basedsl.export import Export, LoadedFunction
     from basedsl.findings import Finding
     from basedsl.mlir import Bindings
     from basedsl.objectstage import Pipeline, Stages
@@ -37,7 +38,8 @@ class Language:
     #: The DSL's name, used in symbols and messages; hooks of other plugins get it as `dsl`.
     name: ClassVar[str]
     #: The package whose files are the plugin's: their frames are hidden from users' error messages.
-    #: None is the package that the language's module is in.
+    #: None is the package that the language's module is in; a DSL that is one module, in no
+    #: package, and that programs import, names itself: `package = __name__`.
     package: ClassVar[str | None] = None
     #: The numeric types that a Python int and a Python float become.
     default_int: ClassVar[Any] = Int64
@@ -205,6 +207,35 @@ class Language:
         """Wait until what was launched with the options `settings` has finished: before the time of
         a run is taken.
         """
+
+    @property
+    def exported_packages(self) -> tuple[str, ...]:
+        """The packages whose classes the description of an exported function may name: those of
+        argument types and of results.
+        """
+        return ("basedsl", type(self).__module__.partition(".")[0])
+
+    def export(self, compiled: Compiled, prefix: str) -> Export:
+        """Return the export of a compiled function, whose C names begin with `prefix`: by default
+        code that needs the C library alone.
+        """
+        from basedsl.export import Export
+
+        return Export(compiled, prefix)
+
+    def exported_symbols(self, names: Any) -> dict[str, int]:
+        """Return the addresses of what an exported object calls besides the C library, of which
+        `names.undefined` has the names. By default none.
+        """
+        return {}
+
+    def loaded_function(
+        self, prefix: str, meta: dict[str, Any], address_of: Callable[[str], int]
+    ) -> LoadedFunction:
+        """Return the callable for an exported function, described by `meta`, in a loaded file."""
+        from basedsl.export import LoadedFunction
+
+        return LoadedFunction(self, prefix, meta, address_of)
 
     def executor(
         self,

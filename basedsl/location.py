@@ -29,9 +29,12 @@ _PASS_ON = frozenset((contextlib.__file__, functools.__file__))
 _MOST_LINES = 4
 
 
-def mark_internal(folder: str) -> None:
-    """Treat every file below `folder` as library code, hidden from users' error messages."""
-    _internal_prefixes.append(os.path.join(os.path.abspath(folder), ""))
+def mark_internal(path: str) -> None:
+    """Treat a file, or every file below a folder, as library code, hidden from users' errors.
+    Packages of languages need no call.
+    """
+    path = os.path.abspath(path)
+    _internal_prefixes.append(path if path.endswith(".py") else os.path.join(path, ""))
     internal_files.clear()
 
 

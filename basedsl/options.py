@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
-from basedsl.errors import DSLError, read_traceback_variables_of
+from basedsl.errors import DSLError, read_traceback_variables_of, with_article
 from basedsl.location import Span, span_of_frame, user_frames
 from basedsl.slips import closest_name
 
@@ -279,6 +279,11 @@ class Options:
         """This record with changes written in `text` as on a command line: `--opt-level 3`."""
         kinds = _kinds(type(self))
         changes: dict[str, Any] = {}
+        if not isinstance(text, str):
+            raise OptionError(
+                f"options are text or a record of options, not {with_article(type(text))}",
+                hint='options="--opt-level 3", or compile[OptLevel(3)](f, ...)',
+            )
         words = shlex.split(text)
         while words:
             word = words.pop(0)

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from basedsl.arrays.array_record import ArrayRecord
 from basedsl.binding.arguments import ArgumentType
+from basedsl.binding.c_interface import CParameter
 from basedsl.binding.unpacker import Unpacker
 from basedsl.errors import DSLCallError, DSLError
 from basedsl.native_call import Leaf, array_unpacker
@@ -67,6 +68,24 @@ class ArrayArgument(ArgumentType):
         """The address of the first element, the extents, the strides in elements."""
         record = ArrayRecord.of(value)
         return (record.address, *record.shape, *record.strides)
+
+    def c_parameters(self, name: str) -> list[CParameter]:
+        """A struct of the address, the extents and the strides."""
+        size = -(-self.dtype.width // 8)
+        known: tuple[int | None, ...] = (None,) * (2 * self.rank)
+        if self.is_compact and self.rank:
+            known = (*known[:-1], 1)
+        return [
+            CParameter(
+                name,
+                "array",
+                self.storage,
+                self.rank,
+                text=str(self),
+                align=size,
+                known=known,
+            )
+        ]
 
     def unpacker(self) -> Unpacker | None:
         """`pack` of compact NumPy arrays as native code; other arrays are packed in Python."""

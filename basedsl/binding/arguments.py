@@ -13,6 +13,7 @@ from dataclasses import dataclass, is_dataclass
 from typing import Any, ClassVar
 
 from basedsl import digest
+from basedsl.binding.c_interface import C_TYPES, CParameter
 from basedsl.binding.unpacker import Unpacker
 from basedsl.errors import DSLCallError, DSLTypeError, with_article
 from basedsl.numeric import Boolean, Numeric, mlir_type
@@ -75,6 +76,15 @@ class ArgumentType:
         """Return the unpacker for calls of a `Compiled`, which may take all that `accepts` does."""
         return self.unpacker()
 
+    def c_parameters(self, name: str) -> list[CParameter]:
+        """Return the C parameters by which an exported function takes the argument `name`, with one
+        item of `storage` for each of this type's. By default raises DSLCallError: there are none.
+        """
+        raise DSLCallError(
+            f"'{name}' is {self}, which has no C type",
+            hint=f"its argument type, {type(self).__name__}, would define c_parameters",
+        )
+
     def digest(self) -> str | None:
         """Return text that identifies this type in every process, for the disk-cache key; None
         keeps its code off the disk.
@@ -104,6 +114,11 @@ class NumericArgument(ArgumentType):
 
     def pack(self, value: Any) -> tuple[Any, ...]:
         return (storage_value(self.type, value),)
+
+    def c_parameters(self, name: str) -> list[CParameter]:
+        if self.storage[0] not in C_TYPES:
+            return super().c_parameters(name)
+        return [CParameter(name, "number", self.storage, text=str(self))]
 
     def digest(self) -> str | None:
         return str(self)
@@ -135,6 +150,9 @@ class StaticArgument(ArgumentType):
 
     def pack(self, value: Any) -> tuple[Any, ...]:
         return ()
+
+    def c_parameters(self, name: str) -> list[CParameter]:
+        return []
 
     def digest(self) -> str | None:
         return "static"  # the guards say which value
@@ -196,6 +214,11 @@ class TreeArgument(PartsArgument):
         pairs = zip(self.parts, leaves, strict=True)
         return tuple(c for part, leaf in pairs for c in part.pack(leaf))
 
+    def c_parameters(self, name: str) -> list[CParameter]:
+        paths = leaf_paths(self.node, name)
+        pairs = zip(paths, self.parts, strict=True)
+        return [one for path, part in pairs for one in part.c_parameters(path)]
+
     def digest(self) -> str | None:
         parts = [part.digest() for part in self.parts]
         shape = _shape_digest(self.node)
@@ -248,6 +271,9 @@ class AdaptedArgument(ArgumentType):
 
     def pack(self, value: Any) -> tuple[Any, ...]:
         return tuple(self.inner.pack(self.adapt(value)))
+
+    def c_parameters(self, name: str) -> list[CParameter]:
+        return self.inner.c_parameters(name)
 
     def __str__(self) -> str:
         return str(self.inner)

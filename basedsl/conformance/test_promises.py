@@ -157,17 +157,29 @@ def test_constexpr_of_a_type(jit: Any) -> None:
         f("4")
 
 
-def test_a_dynamic_value_for_constexpr_is_refused(jit: Any) -> None:
+def test_an_inner_call_may_pass_a_dynamic_value_for_constexpr(jit: Any) -> None:
     @jit
     def inner(k: Constexpr):
         return k
 
     @jit
+    def needs_it_static(k: Constexpr):
+        total = 0
+        for i in range_constexpr(k):
+            total += i
+        return total
+
+    @jit
     def outer(n):
         return inner(n)
 
-    with pytest.raises(DSLCallError, match="'k' is Constexpr and got a dynamic"):
-        outer(1)
+    @jit
+    def refused(n):
+        return needs_it_static(n)
+
+    assert outer(1) == 1
+    with pytest.raises(DSLError, match="dynamic"):
+        refused(1)
 
 
 # Caching ----------------------------------------------------------------------------------------

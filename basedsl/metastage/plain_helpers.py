@@ -4,7 +4,9 @@ In a decorated function `type(n)`, `n is True` and the like go through hooks. A 
 decorated runs as it is: there `type(n) is int` is False of an Int64, and `flag is True` of a
 Boolean, as is `mode is Mode.A` of a member that the run time chose. None can be noticed from the
 value, so helpers whose code asks are watched while they are traced, by the interpreter's profiling
-hook, or that of debuggers where a profiler has the first; where no helper asks, nothing is.
+hook, or that of debuggers where a profiler has the first; where no helper asks, nothing is. A
+decorator of helpers that are written for a DSL's own classes says so by the function's attribute
+`__knows_numbers__`.
 """
 
 from __future__ import annotations

@@ -89,6 +89,7 @@ def range(
     unroll_full: bool = False,
     prefetch_stages: int | None = None,
     vectorize: bool = False,
+    **unknown: Any,
 ) -> Range:
     """Return the range of a staged loop: `range(stop)` or `range(start, stop[, step])`, with hints.
 
@@ -101,8 +102,14 @@ def range(
         for i in basedsl.range(n, unroll=4):
             total += x[i]
 
-    Raises DSLTypeError for bounds that are no integers, and ValueError for a step known to be 0.
+    Raises DSLTypeError for bounds that are no integers and for other keywords, and ValueError for a
+    step known to be 0.
     """
+    for name in unknown:
+        raise DSLTypeError(
+            f"range() has no argument '{name}'",
+            hint="write range(start, stop, step), and of hints their names: unroll=4",
+        )
     if not 1 <= len(bounds) <= 3:
         raise DSLTypeError(f"range expected 1 to 3 bounds, got {len(bounds)}")
     bounds = tuple(map(integer_of, bounds))

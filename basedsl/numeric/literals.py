@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric.number import Numeric
 from basedsl.numeric.promotion import defaults
 from basedsl.numeric.types import Boolean, from_numpy_dtype
@@ -38,6 +38,9 @@ def as_numeric(x: Any, like: Any = None) -> Numeric:
         return as_numeric(int(x) if isinstance(x, int) else float(x), like)
     if hasattr(type(x), "__dsl_number__"):  # the chosen member of an IntEnum
         return as_numeric(x.__dsl_number__(), like)
+    if hasattr(type(x), "__getitem__") and not isinstance(x, str):
+        what = with_article(type(x))
+        raise DSLTypeError(f"{what} is not a number", hint="take an element of it: x[i]")
     raise DSLTypeError(f"{x!r} of type {type(x).__name__} is not a number")
 
 

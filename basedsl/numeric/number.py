@@ -500,8 +500,12 @@ def _check_float(T: type[Numeric], value: Number) -> float:
 
 
 def _reject(T: type[Numeric], value: Any) -> Number:
+    shown = repr(value)
+    what = f"{shown} of type {type(value).__name__}"
+    if len(shown) > 40:
+        what = with_article(type(value))
     raise DSLTypeError(
-        f"{T.__name__}(...) takes a number, not {value!r} of type {type(value).__name__}",
+        f"{T.__name__}(...) takes a number, not {what}",
         hint="convert one element, or one number, at a time",
     )
 

@@ -21,7 +21,8 @@ from basedsl.objectstage.snapshot import Snapshot
 from basedsl.tracing import raised
 
 SYMBOL = "basedsl_assertion_failed"
-_SEPARATOR = "\x1f"
+SEPARATOR = "\x1f"
+FIELDS = 6  # of the place, in front of the message
 
 
 class DSLAssertionError(DSLRuntimeError, AssertionError):
@@ -58,6 +59,13 @@ native.provide_symbol(
 )
 
 
+def record_failure(where: bytes, values: tuple[int, ...]) -> None:
+    """Record what code that keeps failures itself has kept, for `raise_failed_assertion`."""
+    if getattr(_state, "failed", None) is None:
+        _state.values = values
+    _on_failure(where)
+
+
 def can_fail(object_bytes: bytes) -> bool:
     """Return True if native code has assertions, so that `raise_failed_assertion` must follow a
     call.
@@ -78,7 +86,7 @@ def raise_failed_assertion() -> None:
     with _failures_lock:
         FAILED_ASSERTIONS.value -= 1
     filename, line, col, end_line, end_col, calls, message = where.decode(errors="replace").split(
-        _SEPARATOR, 6
+        SEPARATOR, FIELDS
     )
     span = None
     if filename:
@@ -233,7 +241,7 @@ def _where(ir: Any, op: Any, say: Any) -> bytes:
         place = [span.filename, span.line, span.col, span.end_line or "", span.end_col or "", calls]
         if span.end_col is None:
             place[3] = ""
-    return (_SEPARATOR.join(map(str, [*place, message])) + "\0").encode()
+    return (SEPARATOR.join(map(str, [*place, message])) + "\0").encode()
 
 
 def _text_of(ir: Any, constant: Any) -> str:

@@ -78,6 +78,9 @@ class Optimise:
 
     target: NativeTarget
 
+    #: Python calls the code by its entry, which the driver adds to the stage `llvmir`.
+    of_host = True
+
     def __call__(self, op: Any, context: PipelineContext) -> Snapshot:
         return Snapshot(native.optimise(context.artifact, self.target), native.BITCODE, ".ll")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterable
@@ -35,6 +36,10 @@ from basedsl.plugin.hookspecs import (
 from basedsl.slips import closest_name
 
 P = TypeVar("P")
+
+
+# Hooks whose answers change what functions become.
+_IN_KEY = ("basedsl_pipeline", "basedsl_load_dialects", "basedsl_result_type")
 
 
 @dataclass(frozen=True)
@@ -131,14 +136,16 @@ class PluginManager:
     def _load_hookspecs(self) -> None:
         for point in self._points(HOOKSPEC_GROUP):
             try:
-                module = point.load()
-                taken = set(hook_names([module])) & set(hook_names(self._specs))
-                if taken:
-                    raise PluginError(f"the hook {min(taken)} is another plugin's already")
-                self._pluggy.add_hookspecs(module)
-                self._specs.append(module)
+                self._add_hookspecs(point.load())
             except Exception as error:  # a plugin's code
                 self._break(point, error)
+
+    def _add_hookspecs(self, module: Any) -> None:
+        taken = set(hook_names([module])) & set(hook_names(self._specs))
+        if taken:
+            raise PluginError(f"the hook {min(taken)} is another plugin's already")
+        self._pluggy.add_hookspecs(module)
+        self._specs.append(module)
 
     def _points(self, group: str) -> list[Any]:
         """Return the entry points of a group by name, without those that are switched off; names
@@ -251,7 +258,7 @@ class PluginManager:
         """
         found = [
             self._plugins[one.plugin].module
-            for hook in ("basedsl_pipeline", "basedsl_load_dialects", "basedsl_result_type")
+            for hook in (*_IN_KEY, *hook_names(self._specs[1:]))
             for one in self._answers(hook, dsl)
         ]
         return tuple(m.__name__ if isinstance(m, types.ModuleType) else None for m in found)
@@ -316,13 +323,17 @@ class PluginManager:
         )
         return made  # type: ignore[no-any-return]
 
-    def ask(self, hook: str, **values: Any) -> list[Any]:
+    def ask(self, hook: str | Callable[..., Any], **values: Any) -> list[Any]:
         """Return the answers of all plugins to a hook that a plugin specifies, but None, in order.
         Raises PluginError for a hook that no plugin specifies.
         """
         self.discover()
         known = hook_names(self._specs)
-        if hook not in known:
+        if not isinstance(hook, str):
+            if hook.__name__ not in known:  # of a DSL that is not installed
+                self._add_hookspecs(sys.modules[hook.__module__])
+            hook = hook.__name__
+        elif hook not in known:
             raise PluginError(f"no plugin specifies the hook {hook!r}")
         found = self._answers(hook, values.get("dsl"))
         made: list[Any] = ask(
@@ -524,8 +535,10 @@ def unregister_plugin(name: str) -> None:
     plugin_manager().unregister(name)
 
 
-def ask_plugins(hook: str, **values: Any) -> list[Any]:
-    """Return the answers of all plugins to a hook that a plugin specifies, but None, in order. A
-    value called `dsl` leaves out the answers for other DSLs.
+def ask_plugins(hook: str | Callable[..., Any], **values: Any) -> list[Any]:
+    """Return the answers of all plugins to a hook that a plugin specifies, but None, in order.
+
+    `hook` is the function marked with `hookspec`, or its name. A value called `dsl` leaves out the
+    answers for other DSLs.
     """
     return plugin_manager().ask(hook, **values)

@@ -299,7 +299,8 @@ class Guards:
             guard = FieldGuard(fn, _attribute_reader(name), offsets.get(name))
             self._add(guard, "field", id(fn), name)
         self._say(digest.of_code(fn.__code__))
-        self.questions.update(questions_in(fn.__code__))
+        if not getattr(fn, "__knows_numbers__", False):
+            self.questions.update(questions_in(fn.__code__))
         self.codes.append(fn.__code__)
         for call in outside_calls(fn):
             self._volatile(call.path)

@@ -79,17 +79,20 @@ def arguments():
     parser.add_argument("--only", nargs="*", help="cases whose names contain one of these")
     parser.add_argument("--quick", action="store_true", help="the first case of each kind")
     parser.add_argument("--config", action="append", default=[])
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="measured rows of a contender")
     parser.add_argument("--traceback", action="store_true")
     return parser.parse_args()
 
 
 def cases(options):
     """Names, and functions that measure a row."""
-    found = [(f"forward {name_of(x)}", lambda x=x: forward(x, options.config)) for x in SHAPES]
+    found = [(f"forward {name_of(x)}", lambda x=x: forward(x, options)) for x in SHAPES]
     # cuDNN has no backward figure for the shortest sequences in the table that this follows.
-    found += [(f"backward {name_of(x)}", lambda x=x: backward(x)) for x in SHAPES[:-1]]
-    found += [(f"decoding {b} of {n}", lambda b=b, n=n: decoding(b, n)) for b, n in DECODING]
-    found += [(f"function {kind}", lambda kind=kind: function(kind)) for kind in FUNCTIONS]
+    found += [(f"backward {name_of(x)}", lambda x=x: backward(x, options)) for x in SHAPES[:-1]]
+    found += [
+        (f"decoding {b} of {n}", lambda b=b, n=n: decoding(b, n, options)) for b, n in DECODING
+    ]
+    found += [(f"function {kind}", lambda kind=kind: function(kind, options)) for kind in FUNCTIONS]
     if options.quick:
         kinds = {name.split()[0]: (name, measure) for name, measure in reversed(found)}
         found = [kinds[kind] for kind in ("forward", "backward", "decoding")]
@@ -193,7 +196,7 @@ def gradients(grad, q, k, v, batch, key_head, causal):
 # Kinds of rows ------------------------------------------------------------------------------------
 
 
-def forward(shape, configs):
+def forward(shape, options):
     import torch
     from torch.nn.attention import SDPBackend
 
@@ -205,7 +208,7 @@ def forward(shape, configs):
     q, k, v = inputs(shape, torch.float16)
     out = torch.empty_like(q)
     contenders = {"ours": lambda: attention(q, k, v, causal=causal, out=out)}
-    for text in configs:
+    for text in options.config:
         config = eval(text, {"hopper": hopper, "ampere": ampere})
         contenders[text] = lambda config=config: attention(
             q, k, v, causal=causal, out=out, config=config
@@ -227,7 +230,7 @@ def forward(shape, configs):
     peers = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
     contenders |= {name: sdpa(q, k, v, causal, backend) for name, backend in peers.items()}
     peer_error = error_of(contenders["cudnn"]().transpose(1, 2), q, k, v, causal)
-    speed = speeds(contenders, flops_of(shape) / 1e12)
+    speed = speeds(contenders, flops_of(shape) / 1e12, options.rounds)
     return {"speed": speed, "error": error, "peer_error": peer_error, "failures": failures}
 
 
@@ -248,7 +251,7 @@ def sdpa(q, k, v, causal, backend):
     return once
 
 
-def backward(shape):
+def backward(shape, options):
     import torch
     from torch.nn.attention import SDPBackend
 
@@ -289,7 +292,7 @@ def backward(shape):
     del wanted
     again = contenders["deterministic"]()
     same = all(torch.equal(x, y) for x, y in zip(again, results["deterministic"], strict=True))
-    speed = speeds(contenders, 2.5 * flops_of(shape) / 1e12, graphs=False)
+    speed = speeds(contenders, 2.5 * flops_of(shape) / 1e12, options.rounds, graphs=False)
     failures = {} if same else {"deterministic": "gradients differ from run to run"}
     error = max(errors["ours"], errors["deterministic"])
     return {
@@ -300,7 +303,7 @@ def backward(shape):
     }
 
 
-def decoding(batches, keys):
+def decoding(batches, keys, options):
     import torch
     from torch.nn.attention import SDPBackend
 
@@ -320,11 +323,11 @@ def decoding(batches, keys):
         # Half is read and half is written.
         "copy": [lambda x=x: x[2].copy_(x[1]) for x in copies],
     }
-    speed = speeds(contenders, each / 1e9)
+    speed = speeds(contenders, each / 1e9, options.rounds)
     return {"speed": speed, "error": error, "peer_error": peer_error, "unit": "GB/s"}
 
 
-def function(kind):
+def function(kind, options):
     """Functions of the user's beside what is built in, and compiled flex attention."""
     import torch
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
@@ -378,7 +381,7 @@ def function(kind):
         contenders[name]()
         errors[name] = error_of(out, q, k, v, *checks)
     peer_error = error_of(contenders["flex"]().transpose(1, 2), q, k, v, *checks)
-    speed = speeds(contenders, fraction * flops_of(shape) / 1e12)
+    speed = speeds(contenders, fraction * flops_of(shape) / 1e12, options.rounds)
     return {"speed": speed, "error": max(errors.values()), "peer_error": peer_error}
 
 
@@ -391,7 +394,7 @@ def flops_of(shape):
 # Timing -------------------------------------------------------------------------------------------
 
 
-def speeds(contenders, work, graphs=True):
+def speeds(contenders, work, rounds, graphs=True):
     """`work` over the median seconds of a call of each contender, a function or a list of such."""
     rows = {}
     for name, calls in contenders.items():
@@ -403,7 +406,7 @@ def speeds(contenders, work, graphs=True):
         rows[name] = recorded(calls * count, graphs), count * len(calls)
     times = {name: [] for name in rows}
     names = list(rows)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         random.shuffle(names)
         for name in names:
             row, count = rows[name]

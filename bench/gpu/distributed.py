@@ -30,7 +30,7 @@ def main():
     parser.add_argument("--out")
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--check-only", action="store_true")
-    parser.add_argument("--blocks", type=int, default=128)
+    parser.add_argument("--blocks", type=int, default=264)
     parser.add_argument("--parts", help="names of the parts to run, with commas between them")
     options = parser.parse_args()
     return on_all_gpus(options, rank_main)
@@ -122,9 +122,9 @@ class Run:
         choice = random.Random(7)  # the same on all ranks
         kinds = ["reduce", "gather", "scatter", "all", "rows", "norm"]
         types = [torch.bfloat16, torch.float32, torch.float16]
-        shapes = [1, 65536, 1 << 20, 129, 0, 4096, (1 << 20) + 8, 3]
+        shapes = [1, 65536, 1 << 20, 129, 0, 4096, (1 << 20) + 8, 3, 8000, 72]
         # Few of each, for the sake of the time to compile; they are repeated in random order.
-        cases = [(kind, types[n % 3], shapes[n]) for n in range(8) for kind in kinds]
+        cases = [(kind, types[n % 3], shapes[n]) for n in range(len(shapes)) for kind in kinds]
         done, limit = 0, time.time() + 40
         while done < 1000:
             if done % 10 == 0 and self._late(limit):
@@ -425,7 +425,7 @@ class Run:
         from basedsl_cute.ops import distributed as ops
 
         shapes = (16, 8192), (512, 8192), (4096, 8192)
-        for blocks, threads in ((128, 512), (256, 256), (256, 512), (396, 256), (512, 256)):
+        for blocks, threads in ((128, 512), (264, 256), (264, 512), (396, 256)):
             if self.left() < 4:
                 break
             space = ops.workspace(blocks=blocks, threads=threads)

@@ -31,7 +31,7 @@ SHAPES = [  # tokens, hidden
 NBYTES = 1 << 30
 WIDE = {"tile": (128, 256, 64), "cluster": (2, 1), "stages": 4, "along_m": False, "deferred": True}
 SQUARE = {"tile": (128, 128, 64), "cluster": (2, 1), "stages": 6, "pingpong": True, "swizzle": 16}
-ALONE = {"tile": (128, 128, 64), "stages": 6, "pingpong": True}
+NARROW = WIDE | {"tile": (128, 192, 64)}
 SMALL = {"tile": (64, 128, 64), "cluster": (2, 1), "stages": 8, "pingpong": True}
 REGISTERS = {"producer_registers": 40}
 
@@ -43,7 +43,7 @@ def main():
     parser.add_argument("--parts", help="names of the parts to run, with commas between them")
     parser.add_argument("--variants", action="store_true", help="other configurations too")
     options = parser.parse_args()
-    options.check_only, options.blocks = False, 128
+    options.check_only, options.blocks = False, 264
     return on_all_gpus(options, products_main)
 
 
@@ -96,7 +96,7 @@ class Products(Run):
                 dtype=torch.bfloat16, device="cuda",
             )  # fmt: skip
             mine = x[self.rank], weights[self.rank], y
-            config = configuration(choice.choice([SQUARE, SMALL]))
+            config = configuration(choice.choice([SQUARE, SMALL, WIDE]))
             if gathers:
                 self.products.all_gather_matmul(*mine, config)
                 wanted = torch.cat(x).double() @ weights[self.rank].double().T
@@ -158,7 +158,7 @@ class Products(Run):
                 torch.matmul(whole, weight.T, out=y)
 
             fused = torch.ops.symm_mem.fused_all_gather_matmul
-            ways = {"wide": WIDE, "square": SQUARE, "alone": ALONE, "small": SMALL}
+            ways = {"wide": WIDE, "square": SQUARE}
             return self._variants(self.products.all_gather_matmul, (x, weight, y), ways) | {
                 "product ours": partial(matmul, whole, weight.T, out=y),
                 "product cuBLAS": partial(torch.matmul, whole, weight.T, out=y),
@@ -189,7 +189,7 @@ class Products(Run):
                 else:
                     dist.reduce_scatter_tensor(part, whole)
 
-            ways = {"square": SQUARE, "alone": ALONE, "small": SMALL}
+            ways = {"wide": WIDE, "square": SQUARE, "narrow": NARROW}
             found = {
                 "product ours": partial(matmul, x, weight.T, out=whole),
                 "product cuBLAS": partial(torch.matmul, x, weight.T, out=whole),

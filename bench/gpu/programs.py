@@ -33,8 +33,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "cute"
 
 PROGRAMS = Path(__file__).resolve().parents[2] / "tests" / "cute" / "programs"
 ROUNDS, CALLS = 11, 4
-# Attention by mma.sync: rows, columns, warps, stages.
-TILES = ((128, 64, 4, 2), (128, 64, 4, 1), (128, 32, 4, 2), (256, 64, 8, 2), (64, 64, 4, 2))
+# Attention by mma.sync: rows, columns, warps, stages, if scaling is lazy.
+TILES = (
+    (128, 64, 4, 1, False),
+    (128, 64, 4, 1, True),
+    (128, 64, 4, 2, True),
+    (128, 32, 4, 1, True),
+    (64, 64, 4, 1, True),
+)
 
 
 @dataclass
@@ -163,12 +169,13 @@ def hopper_gemms():
     for cluster in ((1, 1), (2, 1)):
         gemm = classic.HopperWgmmaGemmKernel(cute.Float32, (128, 256), cluster)
         yield case(f"Hopper GEMM, clusters {cluster}", cute.compile(gemm, *tensors, stream), stream)
-    for text, tile, turns in (
-        ("in turns", (128, 128), True),
-        ("in turns, 64 x 256", (64, 256), True),
-        ("cooperative", (128, 256), False),
+    for text, tile, turns, swizzle in (
+        ("in turns", (128, 128), True, 1),
+        ("in turns, 64 x 256", (64, 256), True, 1),
+        ("in turns, 64 x 256, bands of 4", (64, 256), True, 4),
+        ("cooperative", (128, 256), False, 1),
     ):
-        gemm = pingpong.HopperGemm(cute.Float32, tile, (2, 1), pingpong=turns)
+        gemm = pingpong.HopperGemm(cute.Float32, tile, (2, 1), turns, swizzle)
         compiled = cute.compile(gemm, *tensors, blocks // 2, stream)
         yield case(f"persistent, warp-specialised, {text}", compiled, blocks // 2, stream)
 
@@ -218,17 +225,18 @@ def fp8():
             )  # fmt: skip
         views = [bytes_of(a.unsqueeze(-1)), bytes_of(b.unsqueeze(-1)), dynamic(c.unsqueeze(-1), 1)]
         scales = dynamic(sa, 1), dynamic(sb, 1)
-        for text, tile, cluster, turns in (
-            ("persistent, clusters (2, 1)", (128, 128), (2, 1), False),
-            ("persistent, clusters (1, 2)", (128, 128), (1, 2), False),
-            ("in turns, 64 x 128", (64, 128), (2, 1), True),
+        for text, cluster, swizzle in (
+            ("clusters (1, 2)", (1, 2), 1),
+            ("clusters (1, 2), bands of 4", (1, 2), 4),
+            ("clusters (1, 2), bands of 8", (1, 2), 8),
+            ("clusters (2, 1), bands of 8", (2, 1), 8),
         ):
-            gemm = persistent.HopperGemm(cute.Float32, tile, cluster, turns)
+            gemm = persistent.HopperGemm(cute.Float32, (128, 128), cluster, False, swizzle)
             compiled = cute.compile(gemm, *views, blocks // 2, stream, scales)
             c.fill_(float("nan"))
             ours = lambda f=compiled, x=views, s=scales: f(*x, blocks // 2, stream, s)  # noqa: E731
             yield Case(
-                f"fp8 with two accumulators, {text}, {n}^3", 2 * n**3, "TFLOP/s",
+                f"fp8 with two accumulators, resident, {text}, {n}^3", 2 * n**3, "TFLOP/s",
                 {"ours": ours, **peers}, c, exact, 8e-3,
             )  # fmt: skip
 
@@ -269,19 +277,19 @@ def attentions():
             .mark_compact_shape_dynamic(mode=1, stride_order=(2, 0, 1), divisibility=8)
             for x in (*own, out)
         ]
-        for rows, columns, warps, stages in TILES:
-            kernel = mma.Attention(d, rows, columns, warps, causal, stages)
+        for rows, columns, warps, stages, lazy in TILES:
+            kernel = mma.Attention(d, rows, columns, warps, causal, stages, lazy)
             compiled = cute.compile(kernel, *views, scale)
             ours = lambda compiled=compiled, views=views: compiled(*views, scale)  # noqa: E731
             out.fill_(float("nan"))
             yield Case(
-                f"attention by mma.sync {rows}x{columns}, {warps} warps, {stages} stages{text}",
+                f"attention by mma.sync {rows}x{columns}, {stages} stages{', lazy' * lazy}{text}",
                 work, "TFLOP/s",
                 {"ours": ours, **peers}, out.view(batches, heads, length, d).transpose(1, 2),
                 exact, 2e-3, goal=goal,
             )  # fmt: skip
         result = poisoned(batches, length, heads, d)
-        for tile in ((64, 64), (128, 64), (128, 32)):
+        for tile in ((64, 64), (128, 64), (128, 48)):
             config = ampere.Config(tile)
             ours = lambda c=config, r=result, m=causal: ops.attention(  # noqa: E731
                 q, k, v, causal=m, out=r, config=c
@@ -302,7 +310,31 @@ def attentions():
         )  # fmt: skip
 
 
-FAMILIES = (elementwise, norms, sgemm, hopper_gemms, fp8, attentions)
+def narrow_heads():
+    """`ops.attention` by mma.sync with heads of 64, by the tile of queries and keys."""
+    q, k, v = (normal(4, 4096, 16, 64) for _ in range(3))
+    turned = [x.transpose(1, 2) for x in (q, k, v)]
+    for causal in (False, True):
+        exact = F.scaled_dot_product_attention(*(x.float() for x in turned), is_causal=causal)
+
+        def flash(causal=causal):
+            with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+                return F.scaled_dot_product_attention(*turned, is_causal=causal)
+
+        for tile in ((64, 64), (128, 64), (128, 96), (128, 112)):
+            out = poisoned(*q.shape)
+            config = ampere.Config(tile)
+            ours = lambda c=config, r=out, m=causal: ops.attention(  # noqa: E731
+                q, k, v, causal=m, out=r, config=c
+            )
+            yield Case(
+                f"ops.attention by mma.sync, heads of 64, {tile}{', causal' * causal}",
+                4 * 4 * 16 * 4096**2 * 64 / (2 if causal else 1), "TFLOP/s",
+                {"ours": ours, "flash": flash}, out, exact.transpose(1, 2), 2e-3,
+            )  # fmt: skip
+
+
+FAMILIES = (elementwise, norms, sgemm, hopper_gemms, fp8, attentions, narrow_heads)
 
 
 def check(case):

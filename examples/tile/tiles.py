@@ -32,6 +32,7 @@ from basedsl import (
     Constexpr,
     DSLCallError,
     DSLTypeError,
+    Export,
     Int64,
     Language,
     Numeric,
@@ -504,6 +505,7 @@ class TileLanguage(Language):
     """Tiles as vectors, blocks in threads, native code of this machine."""
 
     name = "tile"
+    package = __name__  # its frames are no users'
     dialects = (*Language.dialects, "vector", "memref")
 
     def load_dialects(self, bindings):
@@ -537,6 +539,24 @@ class TileLanguage(Language):
         return native_invoker(
             stages.artifact, symbol, arguments, results, {LAUNCHER: address}, _raise_failure
         )
+
+    def export(self, compiled, prefix):
+        return TileExport(compiled, prefix)
+
+
+class TileExport(Export):
+    """C programs have no Python to run blocks in threads: they run one after another."""
+
+    provides = (*Export.provides, LAUNCHER)
+
+    def support(self):
+        launcher = f"""
+define internal void @{self.prefix}_{LAUNCHER}(ptr %kernel, ptr %slots, i64 %blocks) {{
+  call void %kernel(ptr %slots, i64 0, i64 %blocks)
+  ret void
+}}
+"""
+        return super().support() + launcher
 
 
 TILE = DSL(TileLanguage())

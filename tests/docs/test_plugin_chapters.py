@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -36,9 +37,12 @@ def test_the_table_of_hooks_names_each():
     assert set(re.findall(r"`(basedsl_\w+)`", rows)) == hooks
 
 
-def test_chapters_run_in_order():
+def test_chapters_run_in_order(monkeypatch):
+    """They are one module, whose classes exported functions name."""
     assert len(CHAPTERS) == 11
-    scope = {"__name__": "book"}
+    book = types.ModuleType("book")
+    monkeypatch.setitem(sys.modules, "book", book)
+    scope = vars(book)
     for page in CHAPTERS:
         if page.name != APART:
             run(page, scope)

@@ -10,12 +10,12 @@ driver, launches), `arrays` (arguments by DLPack), `tensors`, `host` (argument t
 
 from __future__ import annotations
 
-import ast
-import functools
 import importlib
 import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from basedsl import imported_later
 
 if TYPE_CHECKING:
     from basedsl_cute import algebra, dialect, jax, public
@@ -33,20 +33,18 @@ _MODULES = (
 )  # fmt: skip
 
 
-@functools.cache
-def _homes() -> dict[str, tuple[str, str]]:
-    """The module that has each public name, and the name there, as `public` imports them.
-
-    Reading the file instead of importing it loads only what a program names.
+def _other(name: str) -> Any:
+    """Return what has a name that no public object has: a module, or the stand-in for a name that
+    is not offered.
     """
-    source = Path(__file__).with_name("public.py").read_text(encoding="utf-8")
-    return {
-        alias.asname or alias.name: (statement.module, alias.name)
-        for statement in ast.parse(source).body
-        if isinstance(statement, ast.ImportFrom) and statement.module
-        for alias in statement.names
-    }
+    if importlib.util.find_spec(f"{__name__}.{name}") is not None:
+        return importlib.import_module(f"{__name__}.{name}")
+    from basedsl_cute.hardware.unsupported import unsupported_names
 
+    return unsupported_names(__name__)(name)
+
+
+_public = imported_later(__name__, _other, imports=Path(__file__).with_name("public.py"))
 
 if not TYPE_CHECKING:  # a type checker reports names that do not exist
 
@@ -57,18 +55,7 @@ if not TYPE_CHECKING:  # a type checker reports names that do not exist
             from importlib.metadata import version
 
             return version("basedsl-cute")
-        if name.startswith("__"):
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        if name in _homes():
-            module, inner = _homes()[name]
-            value = getattr(__import__(module, fromlist=[inner]), inner)
-            globals()[name] = value
-            return value
-        if importlib.util.find_spec(f"{__name__}.{name}") is not None:
-            return importlib.import_module(f"{__name__}.{name}")
-        from basedsl_cute.hardware import unsupported
-
-        return unsupported.unsupported_names(__name__)(name)
+        return _public(name)
 
 
 def __dir__() -> list[str]:

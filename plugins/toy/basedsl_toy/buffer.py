@@ -14,6 +14,7 @@ import numpy as np
 
 from basedsl import (
     ArgumentType,
+    CParameter,
     DSLCallError,
     DSLTypeError,
     Int64,
@@ -210,6 +211,12 @@ class BufferArgument(ArgumentType):
     def pack(self, value: Any) -> tuple[int, ...]:
         """The address, the shape in elements, and the strides in bytes of the array `value`."""
         return (value.__array_interface__["data"][0], *value.shape, *value.strides)
+
+    def c_parameters(self, name: str) -> list[CParameter]:
+        """In C, a struct of the address, the shape in elements and the strides in bytes."""
+        text = f"{self}, strides in bytes"
+        size = -(-self.dtype.width // 8)
+        return [CParameter(name, "array", self.storage, self.ndim, text=text, align=size)]
 
     def unpacker(self) -> Unpacker | None:
         """`pack` as native code, so that a repeated call needs no Python."""

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from basedsl import DSL, Language
 from basedsl.errors import CompilerBug, DSLTypeError
 from basedsl.objectstage import Pipeline, Snapshot, Step, run
 from basedsl.objectstage.pipeline import split_passes
@@ -40,6 +41,22 @@ def rename(op, context):
     """A Python pass: the first function is called g."""
     function = op.regions[0].blocks[0].operations[0]
     function.attributes["sym_name"] = context.bindings.ir.StringAttr.get("g")
+
+
+def test_a_step_may_be_called_llvmir():
+    """Only code that the core's steps compile for the host gets an entry."""
+
+    class Texts(Language):
+        name = "texts"
+        kept_on_disk = False
+
+        def pipeline(self, settings):
+            return Pipeline("texts", (Step("llvmir", lambda op, context: "; nothing"),))
+
+        def executor(self, stages, symbol, arguments, results, settings):
+            return lambda packed: stages.artifact
+
+    assert DSL(Texts()).jit(lambda x: x + 1)(1) == "; nothing"
 
 
 def test_every_output_is_kept_in_order(mlir_context, parse):

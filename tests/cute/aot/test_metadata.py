@@ -8,14 +8,10 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl import DSLRuntimeError
-from basedsl_cute.aot.metadata import (
-    MetadataError,
-    opened,
-    read_metadata,
-    sealed,
-    write_metadata,
-)
+from basedsl.export.metadata import MetadataError, opened, read_metadata, write_metadata
 from basedsl_cute.runtime import load_module
+
+PACKAGES = ("basedsl", "basedsl_cute")
 
 
 @cute.kernel
@@ -60,7 +56,7 @@ def test_parameters_and_results_come_back_as_they_were(compiled):
         "results": (results.shape, results.leaves, results.types, results.places),
         "numbers": (1, -2.5, math.inf, True, None, "text"),
     }
-    found = read_metadata(write_metadata(kept))
+    found = read_metadata(write_metadata(kept, PACKAGES), PACKAGES)
     assert found["arguments"] == arguments and found["numbers"] == kept["numbers"]
     assert [a.storage for a in found["arguments"]] == [a.storage for a in arguments]
     assert found["results"][1:] == kept["results"][1:]
@@ -68,17 +64,11 @@ def test_parameters_and_results_come_back_as_they_were(compiled):
     assert made.make((3, 4, 1.5)) == {"next": 3, "twice": (4, 1.5)}
 
 
-def test_every_flipped_byte_of_a_small_file_is_noticed(tmp_path):
-    data = sealed(b"\x7fELF" + bytes(range(60)))
-    for at in range(len(data)):
-        refused(tmp_path / "small.o", flipped(data, at))
-
-
 def test_every_flipped_byte_of_a_description_is_noticed():
-    data = write_metadata({"name": "f", "parameters": [("x", cute.Float32)]})
+    data = write_metadata({"name": "f", "parameters": [("x", cute.Float32)]}, PACKAGES)
     for at in range(len(data)):
         with pytest.raises(MetadataError):
-            read_metadata(flipped(data, at))
+            read_metadata(flipped(data, at), PACKAGES)
 
 
 def test_an_exported_file_that_is_changed_or_cut_short(exported, tmp_path):
@@ -112,6 +102,6 @@ def test_what_a_description_names_is_ours():
         b"[",
     ):
         with pytest.raises(MetadataError):
-            read_metadata(hashlib.sha256(text).digest() + text)
+            read_metadata(hashlib.sha256(text).digest() + text, PACKAGES)
     with pytest.raises(TypeError, match="has no form in a file"):
-        write_metadata(np.float32)
+        write_metadata(np.float32, PACKAGES)

@@ -261,10 +261,26 @@ def cta_group_two(base, start):
 @pytest.mark.parametrize(
     ("body", "target", "message"),
     [
-        (multiply, "sm_90a", r"sm_90a has no tcgen05.* only the family of sm_100f has it"),
-        (multiply, "sm_100", r"sm_100 has no tcgen05.* only the family of sm_100f has it"),
-        (multiply, "sm_103", r"sm_103 has no tcgen05.* only the family of sm_100f has it"),
-        (multiply, "sm_120a", r"sm_120a has no tcgen05.* only the family of sm_100f has it"),
+        (
+            multiply,
+            "sm_90a",
+            r"sm_90a has no tcgen05.* only the families sm_100f and sm_110f have it",
+        ),
+        (
+            multiply,
+            "sm_100",
+            r"sm_100 has no tcgen05.* only the families sm_100f and sm_110f have it",
+        ),
+        (
+            multiply,
+            "sm_103",
+            r"sm_103 has no tcgen05.* only the families sm_100f and sm_110f have it",
+        ),
+        (
+            multiply,
+            "sm_120a",
+            r"sm_120a has no tcgen05.* only the families sm_100f and sm_110f have it",
+        ),
     ],
 )
 def test_an_architecture_without_it_is_named(body, target, message):
@@ -315,3 +331,9 @@ def test_fields_and_factors_of_block_scaled_operations():
     mma = cute.make_tiled_mma(tcgen05.MmaMXF4Op((128, 64, 64)))
     with pytest.raises(DSLTypeError, match=r"Field.SFA is a pointer into tensor memory"):
         mma.set(tcgen05.Field.SFA, 0)
+
+
+@pytest.mark.parametrize("target", ["sm_103a", "sm_110a"])
+def test_the_architectures_of_the_families_have_it(target):
+    found, *_ = compile_body(multiply, *memories(), target)
+    assert f".target {target}" in found.__ptx__ and found.__cubin__

@@ -11,20 +11,35 @@ PyTorch's dispatcher, which would look for a GPU.
 """
 
 import importlib
+import importlib.util
+import inspect
 import os
 import sys
+import types
 
 sys.path.insert(0, os.environ["CLIENTS"])
 
 import torch
 
 torch.Tensor.is_cuda = property(lambda self: True)
+torch.library.custom_op = (
+    lambda name, fn=None, device_types=None, make=torch.library.custom_op, **to: make(
+        name, fn, **to
+    )  # for the CPU too
+)
 torch.cuda.get_device_capability = lambda device=None: (9, 0)
 torch.cuda.current_stream = lambda device=None: type("Stream", (), {"cuda_stream": 0})()
 torch.cuda.get_device_properties = lambda device=None: type(
     "Properties", (), {"multi_processor_count": 4, "major": 9, "minor": 0}
 )()
 
+# Of Triton later versions use the timer of their tuner; PyTorch for the CPU comes without it.
+if importlib.util.find_spec("triton") is None:
+    import torch._dynamo  # which looks for Triton too
+
+    triton = sys.modules["triton"] = types.ModuleType("triton")
+    cache = types.SimpleNamespace(FileCacheManager=object)
+    triton.runtime = types.SimpleNamespace(cache=cache)
 
 # The package has functions of these names too.
 norm, softmax, entropy, topk = (
@@ -63,7 +78,9 @@ def rmsnorm_backward(rows, columns, kind):
     leaves = x.float().clone().requires_grad_(), w.clone().requires_grad_()
     rstd = torch.rsqrt((leaves[0] ** 2).mean(-1) + 1e-6)
     (leaves[0] * rstd[:, None] * leaves[1]).backward(dout.float())
-    norm._rmsnorm_bwd = plain(norm._rmsnorm_bwd)
+    for name, operation in list(vars(norm).items()):
+        if hasattr(operation, "_init_fn"):
+            setattr(norm, name, plain(operation))
     dx, dw, *_ = norm.rmsnorm_bwd(x, w, dout, rstd.detach())
     return max(difference(dx, leaves[0].grad), difference(dw, leaves[1].grad) / max(1, rows) ** 0.5)
 
@@ -94,7 +111,9 @@ def softmax_backward(rows, columns, kind):
 def cross_entropy(rows, columns, kind):
     x, target = torch.randn(rows, columns).to(kind), torch.randint(0, columns, (rows,))
     loss, lse = torch.empty(rows), torch.empty(rows)
-    plain(entropy.cross_entropy_fwd_out)(x, target, None, loss, lse, None, -100)
+    forward = plain(entropy.cross_entropy_fwd_out)
+    given = {"x": x, "target": target, "loss": loss, "lse": lse, "ignore_index": -100}
+    forward(**{name: given.get(name) for name in inspect.signature(forward).parameters})
     wanted = torch.nn.functional.cross_entropy(x.float(), target, reduction="none")
     return max(difference(loss, wanted), difference(lse, torch.logsumexp(x.float(), -1)))
 
@@ -104,7 +123,7 @@ def cross_entropy_backward(rows, columns, kind):
     dloss = torch.randn(rows)
     lse = torch.logsumexp(x.float(), -1)
     dx = torch.empty_like(x)
-    plain(entropy.cross_entropy_bwd_out)(x, target, dloss, lse, dx, -100)
+    plain(entropy.cross_entropy_bwd_out)(x, target, dloss, lse, dx, ignore_index=-100)
     wanted = torch.softmax(x.float(), -1)
     wanted[torch.arange(rows), target] -= 1
     return difference(dx, wanted * dloss[:, None])
@@ -119,7 +138,32 @@ def top(rows, columns, kind, k=8):
     return difference(values, wanted.values)
 
 
+def gemm(rows, columns, kind, pingpong=False, persistent=True, cluster=(1, 1)):
+    products = importlib.import_module("quack.gemm")
+    k = 128
+    a, b = torch.randn(1, rows, k).to(kind), torch.randn(1, columns, k).to(kind)
+    d = torch.empty(1, rows, columns).to(kind)
+    products.gemm(a, b, d, None, None, 128, 128, *cluster, pingpong, persistent)
+    return difference(d, (a.float() @ b.float().mT).to(kind)) / k**0.5
+
+
+def gemm_pingpong(rows, columns, kind):
+    return gemm(rows, columns, kind, pingpong=True)
+
+
+def gemm_cluster(rows, columns, kind):
+    return gemm(rows, columns, kind, cluster=(2, 1))
+
+
+def gemm_grid(rows, columns, kind):
+    return gemm(rows, columns, kind, persistent=False)
+
+
 CHECKS = {
+    "gemm": (gemm, 200, 264, "f16"),
+    "gemm-pingpong": (gemm_pingpong, 256, 256, "bf16"),
+    "gemm-cluster": (gemm_cluster, 256, 128, "f16"),
+    "gemm-grid": (gemm_grid, 128, 256, "bf16"),
     "rmsnorm": (rmsnorm, 8, 256, "f16"),
     "rmsnorm-bf16": (rmsnorm, 4, 1024, "bf16"),
     "rmsnorm-f32": (rmsnorm, 2, 4096, "f32"),

@@ -236,3 +236,49 @@ def test_a_threads_slice_has_what_the_tiled_mma_has(sim):
     with pytest.raises(AttributeError):
         _ = thread.nonsense
     assert divmod(17, cute.FastDivmodDivisor(4, is_power_of_2=True, loc=None, ip=None)) == (4, 1)
+
+
+def test_methods_that_a_program_gives_to_tensors(sim, monkeypatch):
+    """`x[:]`, `x[..., i]` and `x.to(dtype)`, as clients add them to the class of all tensors."""
+    import basedsl_cute.cute.tensor as tensors
+
+    original = tensors._Tensor.__getitem__
+
+    def getitem(self, coord, *, loc=None, ip=None):
+        if coord == slice(None) or coord is Ellipsis:
+            coord = (None,) * tensors.rank(self.shape)
+        return original(self, coord, loc=loc, ip=ip)
+
+    def to(self, dtype):
+        result = cute.make_rmem_tensor_like(self, dtype)
+        result.store(self.load().to(dtype))
+        return result
+
+    monkeypatch.setattr(tensors._Tensor, "__getitem__", getitem)
+    monkeypatch.setattr(tensors._Tensor, "to", to, raising=False)
+
+    @cute.kernel
+    def kernel(x: cute.Tensor, out: cute.Tensor):
+        narrow = cute.make_rmem_tensor_like(x, cute.Float16)
+        narrow.store(x[:].load().to(cute.Float16))
+        out[...].store(narrow.to(cute.Float32).load())
+
+    @cute.jit
+    def host(x: cute.Tensor, out: cute.Tensor):
+        kernel(x, out).launch(grid=1, block=1)
+
+    x, out = np.full((2, 2), 0.1, np.float32), np.zeros((2, 2), np.float32)
+    host(from_dlpack(x), from_dlpack(out))
+    assert (out == x.astype(np.float16)).all()
+
+
+def test_names_that_clients_replace():
+    """Replacing them has no effect, since nothing here works by them."""
+    import basedsl_cute.base_dsl.ast_preprocessor as preprocessor
+    import basedsl_cute.cute._tvm_ffi_args_spec_converter as converter
+    from basedsl_cute.base_dsl.tvm_ffi_builder import spec
+
+    assert callable(preprocessor.DSLPreprocessor.visit_If)
+    assert callable(converter._convert_single_arg) and spec.ConstNone("x").name == "x"
+    assert cute.utils.SmemAllocator.capacity_in_bytes("sm_90") == 227 * 1024
+    assert cute.nvgpu.cpasync.ReductionKind.ADD is cute.ReductionOp.ADD

@@ -77,6 +77,8 @@ def test_a_divisor_is_positive():
 @dsl_user_op
 def plus(a, b, *, loc=None, ip=None):
     assert loc is not None
+    kind = {cute.Float32: "float", cute.Int32: "int"}[type(a)]
+    assert kind == "float"
     return cute.Float32(a.ir_value(loc=loc, ip=ip)) + b
 
 

@@ -1,7 +1,9 @@
-"""A rank of the tests on several GPUs: `python ranks_on_gpus.py MODE`, with the environment of
+"""A rank of the tests on several GPUs: `python ranks_on_gpus.py MODE ...`, with the environment of
 torchrun. It prints what it found, one line for each.
 
     together   collectives and products in graphs, on several streams and in several groups at once
+    operations products with communication as operations of PyTorch: gradients, torch.compile
+    pointers   a symmetric tensor of CuPy's memory, shared by CUDA IPC
     killed     the last rank kills itself; the others say how their collectives end
 """
 
@@ -10,10 +12,13 @@ import signal
 import sys
 import time
 
+import numpy as np
 import torch
 import torch.distributed as dist
 
-from basedsl_cute.distributed import PeerTimeoutError
+import basedsl_cute as cute
+from basedsl_cute import arch
+from basedsl_cute.distributed import PeerTimeoutError, SymmetricTensor, from_pointers, pad_bytes
 from basedsl_cute.ops import distributed as ops
 
 LIMIT = 1.0  # seconds
@@ -75,6 +80,103 @@ def together(rank, ranks):
     print("1000 turns on two streams, in two groups, in graphs and not, are right")
 
 
+def operations(rank, ranks):
+    """A feed-forward layer with its rows and its hidden units over ranks, against one GPU."""
+    torch.manual_seed(1)  # the same on all ranks
+    shapes = (512, 256), (1024, 256), (256, 1024)  # rows of all ranks, the two matrices
+    x, up, down = (torch.randn(shape, device="cuda") / shape[1] ** 0.5 for shape in shapes)
+    grad = torch.randn(512, 256, device="cuda")
+
+    def shares(of_all, *modes):
+        made = [one.bfloat16().chunk(ranks, mode)[rank].contiguous()
+                for one, mode in zip(of_all, modes, strict=True)]  # fmt: skip
+        return [one.requires_grad_() for one in made]
+
+    def layer(x, up, down):
+        hidden = torch.nn.functional.silu(ops.all_gather_matmul(x, up))
+        return ops.matmul_reduce_scatter(hidden, down)
+
+    def with_all(x, up, down):  # all ranks have all rows
+        hidden = torch.nn.functional.silu(x @ up.T)
+        return ops.matmul_all_reduce(hidden, down)
+
+    whole = [one.bfloat16().double().requires_grad_() for one in (x, up, down)]
+    wanted = torch.nn.functional.silu(whole[0] @ whole[1].T) @ whole[2].T
+    wanted.backward(grad.bfloat16().double())
+    for function in (layer, torch.compile(layer, fullgraph=True)):
+        mine = shares((x, up, down), 0, 0, 1)
+        y = function(*mine)
+        y.backward(grad.bfloat16().chunk(ranks)[rank])
+        _close(y, wanted.chunk(ranks)[rank])
+        for one, other, mode in zip(mine, whole, (0, 0, 1), strict=True):
+            _close(one.grad, other.grad.chunk(ranks, mode)[rank])
+    rows = x.bfloat16()
+    _close(with_all(rows, *shares((up, down), 0, 1)), wanted)
+    print("a feed-forward layer is that of one GPU, forward and backward, compiled too")
+
+
+def _close(got, wanted):
+    bound = 2e-2 * float(wanted.abs().max())
+    assert float((got.double() - wanted).abs().max()) <= bound, (got, wanted)
+
+
+@cute.kernel
+def sum_kernel(x: SymmetricTensor, y: cute.Tensor):
+    i = arch.block_idx()[0] * 32 + arch.thread_idx()[0]
+    x.signals.barrier(arch.block_idx()[0])
+    total = cute.Float32(0)
+    for rank in range(x.num_ranks):
+        total += x.peer(rank)[i]
+    y[i] = total
+    x.signals.barrier(arch.block_idx()[0])
+
+
+@cute.jit
+def sum_of_ranks(x, y: cute.Tensor):
+    sum_kernel(x, y).launch(grid=2, block=32)
+
+
+def pointers(rank, ranks):
+    """Plain peer pointers: each rank opens the peers' allocations."""
+    import cupy
+
+    runtime = cupy.cuda.runtime
+    cupy.cuda.Device(rank).use()
+
+    def shared(count, dtype):
+        memory = cupy.cuda.Memory(count * np.dtype(dtype).itemsize)  # of no pool: IPC shares all
+        array = cupy.ndarray(count, dtype, cupy.cuda.MemoryPointer(memory, 0))
+        array.fill(0)
+        cupy.cuda.Device().synchronize()
+        handles = [None] * ranks
+        dist.all_gather_object(handles, runtime.ipcGetMemHandle(memory.ptr))
+        return array, [
+            memory.ptr if other == rank else runtime.ipcOpenMemHandle(handle)
+            for other, handle in enumerate(handles)
+        ]
+
+    x, addresses = shared(64, np.float32)
+    _pad, pads = shared(pad_bytes(ranks), np.uint8)
+    report = torch.zeros(8, dtype=torch.int32).pin_memory()
+    symmetric = from_pointers(x, addresses, rank, pads=pads, report=report.numpy(), timeout=5.0)
+    y = cupy.zeros(64, np.float32)
+    for turn in range(3):
+        x[:] = cupy.arange(64) + rank + turn
+        cupy.cuda.Device().synchronize()
+        dist.barrier()
+        sum_of_ranks(symmetric, y)
+        cupy.cuda.Device().synchronize()
+        symmetric.check()
+        wanted = sum(np.arange(64) + other + turn for other in range(ranks))
+        assert (cupy.asnumpy(y) == wanted).all(), turn
+        dist.barrier()
+    print("memory that is shared by CUDA IPC is right")
+    for other in range(ranks):
+        if other != rank:
+            runtime.ipcCloseMemHandle(addresses[other])
+            runtime.ipcCloseMemHandle(pads[other])
+
+
 def killed(rank, ranks):
     """The last rank is gone after its first collective."""
     space = ops.workspace(blocks=8, timeout=LIMIT)
@@ -104,7 +206,9 @@ def main():
     rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
-    {"together": together, "killed": killed}[sys.argv[1]](rank, ranks)
+    modes = {"together": together, "operations": operations, "pointers": pointers, "killed": killed}
+    for mode in sys.argv[1:]:
+        modes[mode](rank, ranks)
     dist.barrier()
     dist.destroy_process_group()
 

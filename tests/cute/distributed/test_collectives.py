@@ -41,6 +41,22 @@ def test_all_reduce(algorithm, ranks, seed):
     assert all((each == sum(x)).all() for each in y)
 
 
+def test_small_calls_between_large_ones():
+    """Threads that have no vector in some calls find no words of earlier ones in later calls."""
+    sizes = [128, 128, 8, 128, 128, 4, 4, 128, 128, 128]
+    wanted = [np.full(size, 3.0 * (turn + 1), np.float32) for turn, size in enumerate(sizes)]
+    y = [[np.zeros_like(one) for one in wanted] for _ in range(2)]
+
+    def call(rank, space):
+        for turn, size in enumerate(sizes):
+            x = np.full(size, (rank + 1.0) * (turn + 1), np.float32)
+            space.all_reduce(x, y[rank][turn], "lamport")
+
+    run(2, 0, call)
+    for each in y:
+        assert all((got == one).all() for got, one in zip(each, wanted, strict=True))
+
+
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_all_reduce_of_narrow_floats_adds_in_float32(dtype):
     x = arrays(2, 64, dtype)
@@ -113,17 +129,23 @@ def test_all_to_all_of_rows(ranks, seed):
         assert (y[rank][len(wanted) :] == -1).all()
 
 
-@pytest.mark.parametrize("ranks, columns", [(2, 128), (4, 72)])
-def test_all_reduce_with_residual_and_norm(ranks, columns):
-    x = arrays(ranks, (5, columns), np.float32)
-    residual = [np.ones((5, columns), np.float32) for _ in x]
+@pytest.mark.parametrize(
+    "ranks, rows, columns, blocks, turns",
+    [(2, 5, 128, 2, 1), (4, 5, 72, 2, 1), (2, 3, 136, 8, 1), (2, 2, 256, 4, 6), (2, 5, 7, 2, 1)],
+)  # the third and the fourth are without flags
+def test_all_reduce_with_residual_and_norm(ranks, rows, columns, blocks, turns):
+    x = arrays(ranks, (rows, columns), np.float32)
+    residual = [np.ones((rows, columns), np.float32) for _ in x]
     weight = np.linspace(0.5, 2, columns, dtype=np.float32)
-    y = [np.zeros((5, columns), np.float32) for _ in x]
-    run(
-        ranks, 1,
-        lambda rank, space: space.all_reduce_norm(x[rank], residual[rank], weight, y[rank], 1e-3),
-    )  # fmt: skip
-    total = sum(x) + 1
+    y = [np.zeros((rows, columns), np.float32) for _ in x]
+
+    def call(rank, space):
+        for _turn in range(turns):
+            space.all_reduce_norm(x[rank], residual[rank], weight, y[rank], 1e-3)
+            space.all_reduce(x[rank][:1], y[rank][:1].copy())  # other turns of some buffers
+
+    run(ranks, 1, call, blocks=blocks)
+    total = turns * sum(x) + 1
     wanted = total / np.sqrt((total * total).mean(1, keepdims=True) + 1e-3) * weight
     for rank in range(ranks):
         assert (residual[rank] == total).all()

@@ -120,6 +120,28 @@ def flag_reset(x: SymmetricTensor, y: cute.Tensor, bug: cute.Constexpr):
     y[t] = 1
 
 
+@cute.kernel
+def place_reused_too_early(x: SymmetricTensor, y: cute.Tensor, bug: cute.Constexpr):
+    """Two messages through one place at the peer: the second one waits until the first is read."""
+    t = arch.thread_idx()[0]
+    after, before = (x.rank + 1) % x.num_ranks, (x.rank + x.num_ranks - 1) % x.num_ranks
+    for turn in cute.range_constexpr(1, 3):
+        if cute.const_expr(turn == 2 and not bug):
+            if t == 0:
+                x.signals.wait(after, 1, slot=1)  # it has read the first one
+            arch.sync_threads()
+        x.peer(after)[t] = turn
+        arch.sync_threads()
+        if t == 0:
+            x.signals.notify(after, turn)
+            x.signals.wait(before, turn)
+        arch.sync_threads()
+        y[t] = x.local[t] - (turn - 1)
+        arch.sync_threads()
+        if t == 0:
+            x.signals.notify(before, turn, slot=1)
+
+
 @cute.jit
 def launch(kernel: cute.Constexpr, x, y: cute.Tensor, bug: cute.Constexpr):
     kernel(x, y, bug).launch(grid=1, block=THREADS)
@@ -149,9 +171,10 @@ CASES = [
     (a_rank_skips_the_barrier, DeadlockError, "rank 1 has ended"),
     (all_wait_first, DeadlockError, "waits for the signal of rank"),
     (another_slot, DeadlockError, "in slot 3 of rank"),
+    (place_reused_too_early, RaceError, "of rank"),
 ]
 ROUNDS = {narrow_scope: 1, signal_of_one_thread: 1, all_wait_first: 1, another_slot: 1}
-ROUNDS |= {flag_reset: 1, relaxed_signal: 1}
+ROUNDS |= {flag_reset: 1, relaxed_signal: 1, place_reused_too_early: 1}
 NAMES = [kernel.__name__ for kernel, _, _ in CASES]
 
 

@@ -71,6 +71,8 @@ def test_all_gather_with_product(ranks, rows, n, k, seed, options, turns):
         slow(2, 40, 64, 72, 3, SMALL, 3, True),
         slow(2, 200, 72, 136, 1, MULTICAST, 2, True),
         slow(2, 200, 72, 136, 4, MULTICAST, 2, False),
+        slow(2, 130, 72, 136, 2, SHARED, 2, True),
+        slow(2, 40, 64, 64, 5, SHARED, 1, False),
         slow(4, 72, 72, 136, 2, SMALL, 2, True),
         slow(8, 24, 64, 64, 1, SMALL, 1, False),
     ],
@@ -108,8 +110,6 @@ def test_errors():
         wrong(lambda rank, space: space.all_gather_matmul(x[:, :4].copy(), weight, y))
     with pytest.raises(DSLCallError, match="63 rows are no 2 equal parts"):
         wrong(lambda rank, space: space.matmul_reduce_scatter(x[:63], weight, y[:32]))
-    with pytest.raises(DSLCallError, match="takes a config with pingpong"):
-        wrong(lambda rank, space: space.matmul_all_reduce(x, weight, y[:64], Config()))
 
 
 @pytest.mark.parametrize("rows, k, lines", [(4096, 4096, 128), (256, 4096, 16), (8, 64, 16)])

@@ -46,10 +46,27 @@ PROGRAM = Path(__file__).parent / "ranks_on_gpus.py"
 
 
 @needs_two_gpus
-def test_streams_groups_and_graphs_at_once():
-    status, output = run(PROGRAM, "together")
+def test_streams_groups_graphs_operations_and_pointers():
+    pytest.importorskip("cupy", reason="CuPy is not installed")
+    status, output = run(PROGRAM, "together", "operations", "pointers")
     assert status == [0, 0], output
     assert output.count("1000 turns on two streams") == RANKS
+    assert output.count("a feed-forward layer is that of one GPU") == RANKS
+    assert output.count("memory that is shared by CUDA IPC is right") == RANKS
+
+
+@needs_two_gpus
+def test_grids_of_hosts():
+    status, output = run(Path(__file__).parent / "grid_of_ranks.py")
+    assert status == [0, 0], output
+    assert output.count("3 grids are right on cuda") == RANKS
+
+
+@needs_two_gpus
+def test_attention_over_ranks():
+    status, output = run(Path(__file__).parent / "context_of_ranks.py")
+    assert status == [0, 0], output
+    assert output.count("attention over 2 ranks is right on cuda") == RANKS
 
 
 @needs_two_gpus

@@ -1,15 +1,20 @@
 """Symmetric tensors as arguments on simulated ranks, and the errors of memory that does not fit."""
 
+import sys
+import types
+
 import numpy as np
 import pytest
 
 import basedsl_cute as cute
-from basedsl import DSLCallError, DSLError, DSLTypeError
+from basedsl import DSLCallError, DSLError, DSLRuntimeError, DSLTypeError
 from basedsl_cute import arch, sim
 from basedsl_cute.distributed import (
     PeerTimeoutError,
     SymmetricTensor,
+    from_nvshmem,
     from_pointers,
+    pad_bytes,
     simulated,
 )
 from basedsl_cute.sim import CoordinateError, DeadlockError, MemoryAccessError
@@ -288,3 +293,28 @@ def test_a_host_barrier_that_some_rank_does_not_reach():
         world.run(lambda rank: world.barrier() if rank else None)
     assert "rank 0 has ended" in str(found.value)
     assert "rank 2 waits at a barrier of the host" in str(found.value)
+
+
+def test_memory_of_nvshmem(monkeypatch):
+    with pytest.raises(DSLRuntimeError, match="NVSHMEM's Python package is not installed"):
+        monkeypatch.setitem(sys.modules, "nvshmem.core", None)
+        from_nvshmem(np.zeros(4, np.float32))
+    heap = {}  # of PE 1: the address of an array of this PE -> that of PE 0's
+    local, pad = np.zeros(4, np.float32), np.zeros(pad_bytes(2), np.uint8)
+    others = np.zeros_like(local), np.zeros_like(pad)
+    for mine, other in zip((local, pad), others, strict=True):
+        heap[mine.ctypes.data, 0] = other.ctypes.data
+    core, bindings = (types.ModuleType(f"nvshmem.{name}") for name in ("core", "bindings"))
+    core.my_pe, core.n_pes = lambda: 1, lambda: 2
+    bindings.ptr = lambda address, pe: heap.get((address, pe), 0)
+    monkeypatch.setitem(sys.modules, "nvshmem", types.ModuleType("nvshmem"))
+    monkeypatch.setitem(sys.modules, "nvshmem.core", core)
+    monkeypatch.setitem(sys.modules, "nvshmem.bindings", bindings)
+    x = from_nvshmem(local, pad, np.zeros(8, np.int32), timeout=2)
+    assert (x.rank, x.num_ranks, x.timeout) == (1, 2, 2)
+    assert x.addresses == (others[0].ctypes.data, local.ctypes.data)
+    places = [one.address for one in x.argument.signals.peers]
+    assert places == [others[1].ctypes.data, pad.ctypes.data]
+    heap.clear()
+    with pytest.raises(DSLCallError, match="rank 0 has no address"):
+        from_nvshmem(local)

@@ -55,6 +55,49 @@ def test_gradients_and_fake_kernels(group):
             assert operation(x).shape == (4, 3)
 
 
+@pytest.mark.filterwarnings("ignore:collectives of group")
+@pytest.mark.parametrize(
+    "operation", [ops.all_gather_matmul, ops.matmul_reduce_scatter, ops.matmul_all_reduce]
+)
+def test_products_and_their_gradients(group, operation):
+    x, weight = (torch.randn(4, 6, dtype=torch.float64) for _ in range(2))
+    x, weight = x.requires_grad_(), weight.requires_grad_()
+    grad = torch.randn(4, 4, dtype=torch.float64)
+    y = operation(x, weight, group)
+    wanted = x @ weight.T
+    assert torch.equal(y, wanted)
+    got = torch.autograd.grad(y, (x, weight), grad)
+    for one, other in zip(got, torch.autograd.grad(wanted, (x, weight), grad), strict=True):
+        torch.testing.assert_close(one, other)
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        assert operation(torch.empty(8, 6), torch.empty(5, 6)).shape == (8, 5)
+
+
+@pytest.mark.filterwarnings("ignore:collectives of group")
+def test_compiled_in_one_graph(group):
+    def layer(x, weight):
+        return ops.all_reduce(ops.all_gather_matmul(x, weight, group).relu())
+
+    x, weight = torch.randn(4, 6, requires_grad=True), torch.randn(5, 6)
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    wanted, got = layer(x, weight), compiled(x, weight)
+    assert torch.equal(got, wanted)
+    (one,) = torch.autograd.grad(got.sum(), x)
+    (other,) = torch.autograd.grad(wanted.sum(), x)
+    assert torch.equal(one, other)
+
+
+@pytest.mark.filterwarnings("ignore:collectives of group")
+def test_a_mesh_is_a_group(group):
+    mesh = torch.distributed.init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))
+    assert torch.equal(ops.all_reduce(torch.ones(2), mesh["tp"]), torch.ones(2))
+    with pytest.raises(DSLCallError, match="a mesh of 2 modes is no group"):
+        ops.all_reduce(torch.ones(2), mesh)
+    ops.forget(mesh["tp"].get_group())
+
+
 def test_memory_that_no_peer_reaches(group):
     with pytest.raises(DSLCallError, match="the tensor is on cpu"):
         distributed.from_torch(torch.zeros(3), group)
@@ -65,18 +108,35 @@ def test_without_a_process_group():
         distributed.from_torch(torch.zeros(3))
 
 
-@pytest.mark.slow
-def test_a_tensor_parallel_layer_under_torchrun():
-    program = ROOT / "examples" / "torch" / "tensor_parallel.py"
+def torchrun(program, ranks):
+    """Run a program without GPUs, and return what it says."""
     done = subprocess.run(
-        [*LAUNCHER, "--nproc-per-node=2", program],
+        [*LAUNCHER, f"--nproc-per-node={ranks}", program],
         capture_output=True,
         text=True,
         check=False,
         timeout=200,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
     )
-    assert "a layer on 2 ranks is equal to the layer on one" in done.stdout, done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_a_tensor_parallel_layer_under_torchrun():
+    said = torchrun(ROOT / "examples" / "torch" / "tensor_parallel.py", 2)
+    assert "a layer on 2 ranks is equal to the layer on one" in said, said
+
+
+@pytest.mark.slow
+def test_grids_of_hosts_under_torchrun():
+    said = torchrun(Path(__file__).parent / "grid_of_ranks.py", 4)
+    assert said.count("3 grids are right on cpu") == 4, said
+
+
+@pytest.mark.slow
+def test_attention_over_ranks_under_torchrun():
+    said = torchrun(Path(__file__).parent / "context_of_ranks.py", 2)
+    assert said.count("attention over 2 ranks is right on cpu") == 2, said
 
 
 def test_equal_calls_run_the_launch_that_was_made_first():

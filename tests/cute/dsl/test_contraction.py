@@ -81,7 +81,7 @@ def test_the_simulator_follows_the_option(sim, kind, options):
 
 def ptx_of(options, dtype=cute.Float32):
     fake = make_fake_compact_tensor(dtype, (32, 9)), make_fake_compact_tensor(dtype, (32, 9))
-    return cute.compile(run, *fake, options=f"--gpu-arch sm_90a --keep-ptx {options}").__ptx__
+    return cute.compile(run, *fake, options=f"--gpu-arch sm_90a {options}").__ptx__
 
 
 @pytest.mark.parametrize("dtype", [cute.Float16, cute.BFloat16, cute.Float32, cute.Float64])

@@ -32,6 +32,7 @@ ALLOWED = {
     "distributed/signals.py: _GRACE = 1 << 16  # nanoseconds that a wait goes on after another one "
     "of its rank took too long": "nanoseconds",
     "algebra/draw.py: MAX_CELLS = 1 << 16": "cells of a picture",
+    "sim/options.py: batch_lanes: int = 1 << 16": "lanes that run together",
 }
 # Warps counted by a literal, and constants named like a fact.
 WRITTEN = re.compile(

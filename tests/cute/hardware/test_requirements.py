@@ -75,22 +75,23 @@ def test_the_error_names_the_target_the_feature_and_where_it_is(row):
         (
             SETMAXNREG,
             "sm_90",
-            "sm_90 has no setmaxnreg: only sm_90a and the families of sm_100f and sm_120f have it",
+            "sm_90 has no setmaxnreg: "
+            "only sm_90a and the families sm_100f, sm_110f and sm_120f have it",
         ),
         (
             instruction_requirements("nvvm.tcgen05.ld")[0],
             "sm_100",
-            "sm_100 has no tcgen05.ld: only the family of sm_100f has it",
+            "sm_100 has no tcgen05.ld: only the families sm_100f and sm_110f have it",
         ),
         (
             instruction_requirements("nvvm.tcgen05.shift")[0],
             "sm_100f",
-            "sm_100f has no tcgen05.shift: only sm_100a and sm_103a have it",
+            "sm_100f has no tcgen05.shift: only sm_100a, sm_103a and sm_110a have it",
         ),
         (
             INSTRUCTIONS["nvvm.redux.sync"][0],
             "sm_120a",
-            "sm_120a has no redux.sync.f32: only the family of sm_100f has it",
+            "sm_120a has no redux.sync.f32: only the family sm_100f has it",
         ),
         (
             mma_sync("16x8x32", "e4m3", "e5m2"),

@@ -47,6 +47,7 @@ GUIDE = {
     (9, 0): (228, 227, 64, 32),
     (10, 0): (228, 227, 64, 32),
     (10, 3): (228, 227, 64, 32),
+    (11, 0): (228, 227, 48, 24),
     (12, 0): (100, 99, 48, 24),
     (12, 1): (100, 99, 48, 24),
 }
@@ -74,7 +75,7 @@ def test_every_target_is_a_member_of_arch(name):
 
 def test_tensor_memory_is_of_data_center_blackwell():
     for target in TARGETS.values():
-        has_it = target.capability[0] == 10 or not target.is_gpu
+        has_it = target.capability[0] in (10, 11) or not target.is_gpu
         assert target.tmem_columns == (512 if has_it else 0)
 
 

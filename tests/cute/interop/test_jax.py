@@ -257,6 +257,7 @@ plus_five = cute.jax.jax_kernel(kernel, grid=1, block=4)
 
 def test_another_process_runs_an_exported_operation(sim, tmp_path, monkeypatch):
     pytest.importorskip("flatbuffers", reason="jax.export serialises by flatbuffers")
+    pytest.importorskip("scipy", reason="jax.export's CPU backend needs SciPy, by its LAPACK")
     (tmp_path / "exported_operations.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     operation = importlib.import_module("exported_operations").plus_five

@@ -19,13 +19,14 @@ class Attention:
     """Tiles of `rows` queries and `columns` keys, of which `stages` are in flight or in use.
 
     A warp has 16 or 32 rows. Each fragment of K and V is then for two products, but Q must be read
-    again for each tile: beside 192 registers of results there is no room for it.
+    again for each tile: beside 192 registers of results there is no room for it. With `lazy`, a
+    warp scales its results only where one of its rows has a new maximum.
     """
 
-    def __init__(self, head_dim, rows=32, columns=32, warps=2, causal=False, stages=1):
+    def __init__(self, head_dim, rows=32, columns=32, warps=2, causal=False, stages=1, lazy=False):
         self.head_dim, self.rows, self.columns = head_dim, rows, columns
         self.threads = warps * 32
-        self.causal, self.stages = causal, stages
+        self.causal, self.stages, self.lazy = causal, stages, lazy
         self.keep_q = rows == warps * 16
         self.dtype = cutlass.Float16
 
@@ -42,8 +43,12 @@ class Attention:
         scale: cutlass.Float32,
     ):
         d = self.head_dim
+        # Rows of 128 bytes where there are such: a quarter of a warp writes one, by all banks.
+        across = 64 if d % 64 == 0 else 32
         atom = cute.make_composed_layout(
-            cute.make_swizzle(2, 3, 3), 0, cute.make_layout((8, 32), stride=(32, 1))
+            cute.make_swizzle(3 if across == 64 else 2, 3, 3),
+            0,
+            cute.make_layout((8, across), stride=(across, 1)),
         )
         sQ_layout = cute.tile_to_shape(atom, (self.rows, d), (0, 1))
         sK_layout = cute.tile_to_shape(atom, (self.columns, d, self.stages), (0, 1, 2))
@@ -250,6 +255,7 @@ class Attention:
         scale_log2: cutlass.Float32,
     ):
         scores_mn, out_mn = self.by_rows(scores), self.by_rows(out)
+        shrinks = cute.make_rmem_tensor(row_max.layout, cutlass.Float32)
         for r in cutlass.range_constexpr(cute.size(row_max)):
             line = scores_mn[r, None].load()
             before = row_max[r]
@@ -260,12 +266,16 @@ class Attention:
             scores_mn[r, None] = weights
             row_sum[r] = weights.reduce(cute.ReductionOp.ADD, row_sum[r] * shrink, 0)
             row_max[r] = now
-            out_mn[r, None] = out_mn[r, None].load() * shrink
+            shrinks[r] = shrink
+        least = shrinks.load().reduce(cute.ReductionOp.MIN, 1.0, 0)
+        if not self.lazy or cute.arch.vote_any_sync(least < 1.0):
+            for r in cutlass.range_constexpr(cute.size(row_max)):
+                out_mn[r, None] = out_mn[r, None].load() * shrinks[r]
 
 
 def run():
     check(64, 32, 2, causal=True)
-    check(128, 32, 1, rows=64, stages=2, causal=False)
+    check(128, 32, 1, rows=64, stages=2, causal=False, lazy=True)
 
 
 def check(length, head_dim, heads, **config):

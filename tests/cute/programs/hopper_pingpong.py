@@ -28,7 +28,10 @@ class NamedBarrierGemm(enum.IntEnum):
 class HopperGemm:
     num_epi_stages = 2
 
-    def __init__(self, acc_dtype, tile_shape_mn, cluster_shape_mn=(1, 1), pingpong=True):
+    def __init__(
+        self, acc_dtype, tile_shape_mn, cluster_shape_mn=(1, 1), pingpong=True, swizzle_size=1
+    ):
+        self.swizzle_size = swizzle_size  # tiles side by side, which share what is in the L2 cache
         self.acc_dtype = acc_dtype
         self.pingpong = pingpong
         self.cluster_shape_mn = cluster_shape_mn
@@ -110,7 +113,7 @@ class HopperGemm:
         gd = cute.zipped_divide(mD, tiler=(tile_m, tile_n))
         num_ctas_mnl = gd[(0, (None, None, None))].shape
         self.tile_sched_params = utils.PersistentTileSchedulerParams(
-            num_ctas_mnl, (*self.cluster_shape_mn, 1)
+            num_ctas_mnl, (*self.cluster_shape_mn, 1), self.swizzle_size
         )
         grid = utils.StaticPersistentTileScheduler.get_grid_shape(
             self.tile_sched_params, max_active_clusters
@@ -496,7 +499,7 @@ def check(m=200, n=136, k=136, l=2, tile=(64, 64), pingpong=True, cluster=(1, 1)
     )
 
 
-def check_scaled(m=200, n=256, k=384, cluster=(2, 1)):
+def check_scaled(m=200, n=256, k=384, cluster=(2, 1), swizzle=2):
     rng = np.random.default_rng(2)
     A, B = (rng.integers(-4, 5, (x, k)).astype(ml_dtypes.float8_e4m3fn) for x in (m, n))
     D = np.zeros((m, n), ml_dtypes.bfloat16)
@@ -511,7 +514,7 @@ def check_scaled(m=200, n=256, k=384, cluster=(2, 1)):
     )
     scales = tuple(from_dlpack(x).mark_layout_dynamic(leading_dim=1) for x in (sa, sb))
     st = cutlass.cuda.default_stream()
-    gemm = HopperGemm(cutlass.Float32, (128, 128), cluster, pingpong=False)
+    gemm = HopperGemm(cutlass.Float32, (128, 128), cluster, False, swizzle)
     f = cute.compile(gemm, va, vb, vd, 1, st, scales)
     f(va, vb, vd, 1, st, scales)
     wide = A.astype(np.float32) * np.repeat(sa, 128, 1)

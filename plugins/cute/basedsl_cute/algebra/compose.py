@@ -186,7 +186,10 @@ def _compose_tiler(a: Layout, tiler: Any) -> Any:
     if isinstance(tiler, tuple | list):
         modes = modes_of(a)
         if len(tiler) > len(modes):
-            raise LayoutError(f"composition({a}, {text_of_tiler(tiler)}): more modes in the tiler")
+            raise LayoutError(
+                f"composition({a}, {text_of_tiler(tiler)}): more modes in the tiler",
+                hint="a tiler has an entry for each mode that it tiles, from the first on",
+            )
         return concatenate(*(composition(m, t) for m, t in zip(modes, tiler, strict=False)))
     flat = _coalesced(a.shape, a.stride, True)
     return _compose_leaf(flat.shape, flat.stride, tiler, 1, (a, f"{text(tiler)}:1"))

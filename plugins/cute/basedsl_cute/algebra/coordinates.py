@@ -35,9 +35,14 @@ def coordinate_to_index(coord: Any, shape: IntTuple, stride: IntTuple) -> Any:
     An integer coordinate of a nested mode is split colexicographically; its last mode is not
     reduced, so an index past the end runs on along it. Basis strides give a coordinate tuple.
     """
+    if isinstance(coord, str | float):
+        raise LayoutError(
+            f"a coordinate is an integer, a tuple of them or None, not {coord!r}",
+            hint="divide with // for a whole number",
+        )
     if isinstance(coord, tuple):
         if not isinstance(shape, tuple) or len(coord) != len(shape):
-            raise LayoutError(f"coordinate {coord} does not fit the shape {shape}")
+            raise _misfit(coord, f"the shape {shape}")
         result: Any = 0
         for c, s, d in zip(coord, shape, stride, strict=True):
             result = basis.add(result, coordinate_to_index(c, s, d))
@@ -122,9 +127,14 @@ def idx2crd(idx: Any, shape: IntTuple, stride: IntTuple | None = None) -> Any:
     return dynamic.mod(dynamic.floordiv(idx, stride), shape)
 
 
+def _misfit(coord: Any, what: str) -> LayoutError:
+    hint = "give a coordinate for each mode, None to keep one, or a single index for all"
+    return LayoutError(f"coordinate {coord} does not fit {what}", hint=hint)
+
+
 def _same_rank(coord: tuple[Any, ...], shape: IntTuple) -> None:
     if not isinstance(shape, tuple) or len(coord) != len(shape):
-        raise LayoutError(f"coordinate {coord} does not fit the shape {shape}")
+        raise _misfit(coord, f"the shape {shape}")
 
 
 @takes_location
@@ -170,7 +180,7 @@ def _lift(coord: Any, x: IntTuple, keep_none: bool) -> tuple[Any, ...]:
     if not isinstance(coord, tuple):
         return (x,) if (coord is None) == keep_none else ()
     if not isinstance(x, tuple) or len(coord) != len(x):
-        raise LayoutError(f"coordinate {coord} does not fit {x}")
+        raise _misfit(coord, str(x))
     kept: tuple[Any, ...] = ()
     for c, e in zip(coord, x, strict=True):
         kept += _lift(c, e, keep_none)

@@ -46,7 +46,10 @@ def logical_divide(x: Any, tiler: Any) -> Any:
 
 def _check_rank(what: str, x: Layout, tiler: Any) -> None:
     if len(tiler) > tuple_rank(x.shape):
-        raise LayoutError(f"{what}({x}, {text_of_tiler(tiler)}): too many modes in the tiler")
+        raise LayoutError(
+            f"{what}({x}, {text_of_tiler(tiler)}): too many modes in the tiler",
+            hint="a tiler has an entry for each mode that it tiles, from the first on",
+        )
 
 
 def tile_unzip(x: Layout, tiler: Any) -> Layout:

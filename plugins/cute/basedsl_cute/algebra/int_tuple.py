@@ -32,7 +32,12 @@ def normalize(x: Any) -> IntTuple:
         return int(x)
     if isinstance(x, ScaledBasis) or is_dynamic_int(x):
         return x
-    raise LayoutError(f"not an integer or a tuple of integers: {x!r} ({type(x).__name__})")
+    raise LayoutError(
+        f"not an integer or a tuple of integers: {x!r} ({type(x).__name__})",
+        hint="divide with // for whole numbers"
+        if isinstance(x, float)
+        else "write shapes, strides and coordinates as 8, (4, 8) or ((2, 2), 8)",
+    )
 
 
 @takes_location
@@ -211,9 +216,16 @@ def ceil_div(a: IntTuple, b: IntTuple) -> IntTuple:
             extent = product(x)
             b = b if dynamic.is_zero(extent) else ceil_div(b, extent)
         return tuple(quotients)
+    if isinstance(a, float) or isinstance(b, float):
+        raise LayoutError(
+            f"ceil_div({a}, {b}) is of whole numbers", hint="divide with //, or convert with int()"
+        )
     b = product(b)
     if is_static_int(b) and b <= 0:
-        raise LayoutError(f"ceil_div({a}, {b}): the divisor must be positive")
+        raise LayoutError(
+            f"ceil_div({a}, {b}): the divisor must be positive",
+            hint="divide by the size of a tile, or by the threads of a block",
+        )
     return dynamic.ceil_div(a, b)
 
 

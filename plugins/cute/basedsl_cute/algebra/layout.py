@@ -64,7 +64,10 @@ class Layout(Frozen):
 
     def __init__(self, shape: IntTuple, stride: IntTuple):
         if not congruent(shape, stride):
-            raise LayoutError(f"shape {text(shape)} and stride {text(stride)} differ in profile")
+            raise LayoutError(
+                f"shape {text(shape)} and stride {text(stride)} differ in profile",
+                hint="give one stride for each extent, nested alike: (4, 8) and (8, 1)",
+            )
         self._set(shape=shape, stride=stride, _hash=None)
 
     def __reduce__(self) -> Any:
@@ -89,7 +92,8 @@ class Layout(Frozen):
     def __getitem__(self, mode: int | tuple[int, ...]) -> Layout:
         path = mode if isinstance(mode, tuple) else (mode,)
         if path and not -tuple_rank(self.shape) <= path[0] < tuple_rank(self.shape):
-            raise IndexError(f"mode {path[0]} of {self}")
+            known = f"{self}, which has {tuple_rank(self.shape)}"
+            raise IndexError(f"mode {path[0]} of {known}; layout(i) is an offset")
         return Layout(tuple_get(self.shape, path), tuple_get(self.stride, path))
 
     def __len__(self) -> int:
@@ -197,7 +201,10 @@ def make_layout(shape: Any, stride: Any = None) -> Layout:
     shape = normalize(shape)
     for extent in leaves(shape):
         if isinstance(extent, ScaledBasis) or (dynamic.is_static_int(extent) and extent < 0):
-            raise LayoutError(f"shape {text(shape)}: the extent {extent} is no extent")
+            raise LayoutError(
+                f"shape {text(shape)}: the extent {extent} is no extent",
+                hint="extents are 0 or more; none is inferred from the others",
+            )
     return Layout(shape, compact_col_major(shape) if stride is None else normalize(stride))
 
 

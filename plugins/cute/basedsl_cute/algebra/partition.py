@@ -10,7 +10,7 @@ from .division import zipped_divide
 from .dynamic import is_static_int
 from .errors import LayoutError
 from .ignored_location import takes_location
-from .int_tuple import product_each, repeat, tuple_rank
+from .int_tuple import leaves, product_each, repeat, tuple_rank
 from .layout import Layout
 from .views import is_view
 
@@ -76,6 +76,11 @@ def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
     (4,2):(1,12) 8
     """
     if proj is not None:
+        if not all(e is None or type(e) is int for e in leaves(proj)):
+            raise LayoutError(
+                f"local_tile: proj {proj} is no tuple of 1 and None",
+                hint="coordinates of several modes are one tuple: local_tile(x, tiler, (i, j))",
+            )
         tiler, coord = dice_tuple(proj, tiler), _projected(proj, coord)
     return inner_partition(x, tiler, coord)
 

@@ -45,7 +45,8 @@ def logical_product(block: Any, tiler: Any) -> Any:
         modes = modes_of(block)
         if len(tiler) > len(modes):
             raise LayoutError(
-                f"logical_product({block}, {text_of_tiler(tiler)}): too many modes in the tiler"
+                f"logical_product({block}, {text_of_tiler(tiler)}): too many modes in the tiler",
+                hint="a tiler has an entry for each mode that it tiles, from the first on",
             )
         done = [logical_product(m, t) for m, t in zip(modes, tiler, strict=False)]
         return concatenate(*done, *modes[len(tiler) :])

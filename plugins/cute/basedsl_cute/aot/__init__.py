@@ -1,5 +1,6 @@
-"""Ahead-of-time export: a compiled function as an object file and a C header."""
+"""Ahead-of-time export of functions with kernels, on the core's: `compiled.export_to_c(...)`."""
 
-from basedsl_cute.aot.export import export_to_c
+from basedsl_cute.aot.export import KernelExport
+from basedsl_cute.aot.loaded import LoadedKernels
 
-__all__ = ["export_to_c"]
+__all__ = ["KernelExport", "LoadedKernels"]

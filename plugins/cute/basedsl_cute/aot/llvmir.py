@@ -7,10 +7,7 @@ of the CUDA driver, with names that begin with the exported function's prefix.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Sequence
 
-from basedsl_cute.aot.interface import LLVM_TYPES, REFUSED, CParameter, wrapper_name
 from basedsl_cute.device import driver
 from basedsl_cute.device.gpu_launcher import launch_llvmir
 from basedsl_cute.hardware.launch_limits import LaunchLimits
@@ -21,28 +18,12 @@ from basedsl_cute.lowering.host.launch_abi import LAUNCH_SYMBOL, LAUNCHER_SYMBOL
 # cuda.h: CUdevice_attribute MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, CUfunction_attribute
 # SHARED_SIZE_BYTES, CUresult INVALID_VALUE and ASSERT.
 _SMEM_OPTIN, _STATIC_SMEM, _INVALID_VALUE, _ASSERTION = 97, 1, 1, 710
-_ASSERTION_SYMBOLS = ("basedsl_assertion_failed", "basedsl_assertion_values")
+# What compiled host code calls, and `support` defines with the prefix.
+PROVIDED = (LAUNCH_SYMBOL, LAUNCHER_SYMBOL, ENCODE_SYMBOL)
 
 
-def renamed_host(text: str, prefix: str) -> str:
-    """The host's LLVM IR with `prefix` on every global name, and without declarations of those that
-    `support` defines.
-    """
-    own = set(re.findall(r'^define [^@]*@"?([\w.$-]+)"?\(', text, re.MULTILINE))
-    own |= {LAUNCH_SYMBOL, LAUNCHER_SYMBOL, ENCODE_SYMBOL, *_ASSERTION_SYMBOLS}
-    gone = tuple(f"@{name}" for name in (LAUNCH_SYMBOL, ENCODE_SYMBOL, *_ASSERTION_SYMBOLS))
-    lines = [
-        line
-        for line in text.split("\n")
-        if not (line.startswith("declare") and re.search(rf"({'|'.join(gone)})\(", line))
-        and not line.startswith(f"@{LAUNCHER_SYMBOL} =")
-    ]
-    names = "|".join(sorted(map(re.escape, own), key=len, reverse=True))
-    return re.sub(rf"@({names})\b(?![\w.$-])", rf"@{prefix}_\1", "\n".join(lines))
-
-
-def support(prefix: str, image: bytes, table: LaunchTable, entry: str, meta: bytes) -> str:
-    """LLVM IR of everything but the host code and its wrapper: image, launcher, loading."""
+def support(prefix: str, image: bytes, table: LaunchTable) -> str:
+    """LLVM IR of what the host code needs: image, launcher, loading."""
     count = len(table.kernels)
     limits = LaunchLimits()
     grid = ", ".join(f"i64 {n}" for n in limits.grid)
@@ -56,11 +37,9 @@ def support(prefix: str, image: bytes, table: LaunchTable, entry: str, meta: byt
     return "\n".join(
         [
             f"@{prefix}_image = private constant {_bytes(image)}, align 64",
-            f"@{prefix}_basedsl_meta = constant {_bytes(meta)}",
-            f"@{prefix}_basedsl_meta_size = constant i64 {len(meta)}",
             *names,
             f"@{prefix}_rows = internal global [{max(count, 1)} x [2 x i64]] zeroinitializer",
-            f"@{prefix}_error = global i32 0",
+            f"@{prefix}_error = internal global i32 0",
             f"@{prefix}_{LAUNCHER_SYMBOL} = internal global "
             "{ ptr, ptr, ptr, [3 x i64], [3 x i64], i64 } "
             f"{{ ptr @cuLaunchKernelEx, ptr @{prefix}_failed, ptr @{prefix}_rows, "
@@ -69,10 +48,6 @@ def support(prefix: str, image: bytes, table: LaunchTable, entry: str, meta: byt
             _failures(prefix),
             _encoder(prefix),
             _loading(prefix, table),
-            f"define void @{prefix}_basedsl_entry(ptr %slots) {{",
-            f"  call void @{prefix}_{entry}(ptr %slots)",
-            "  ret void",
-            "}",
         ]
     )
 
@@ -80,6 +55,16 @@ def support(prefix: str, image: bytes, table: LaunchTable, entry: str, meta: byt
 def _failures(prefix: str) -> str:
     error = f"@{prefix}_error"
     return f"""
+define void @{prefix}_basedsl_begin() {{
+  store i32 0, ptr {error}
+  ret void
+}}
+
+define i32 @{prefix}_basedsl_status() {{
+  %code = load i32, ptr {error}
+  ret i32 %code
+}}
+
 define internal i32 @{prefix}_failed(ptr %launcher, ptr %config, ptr %args, i32 %code) {{
   %refused = icmp slt i32 %code, 0
   %shown = select i1 %refused, i32 {_INVALID_VALUE}, i32 %code
@@ -177,129 +162,6 @@ def _loading(prefix: str, table: LaunchTable) -> str:
         "}",
     ]
     return "\n".join(lines)
-
-
-def wrapper(prefix: str, parameters: Sequence[CParameter], results: Sequence[str]) -> str:
-    """LLVM IR of the C function: it fills the slots of `objectstage.entry_thunk`, calls the host
-    code and stores the results.
-    """
-    declared = ["ptr %module"]
-    checks = _Checks()
-    lines: list[str] = []
-    slot = 0
-
-    def store(kind: str, value: str) -> None:
-        nonlocal slot
-        lines.append(f"  %slot{slot} = getelementptr i64, ptr %slots, i64 {slot}")
-        lines.append(f"  store {kind} {value}, ptr %slot{slot}")
-        slot += 1
-
-    for i, one in enumerate(parameters):
-        if one.kind == "tensor":
-            declared.append(f"ptr %p{i}")
-            checks.tensor(f"%p{i}", one)
-            offset = 0
-            for j, code in enumerate(one.storage):
-                kind = LLVM_TYPES[code]
-                lines.append(f"  %p{i}.{j}.at = getelementptr i8, ptr %p{i}, i64 {offset}")
-                lines.append(f"  %p{i}.{j} = load {kind}, ptr %p{i}.{j}.at")
-                store(kind, f"%p{i}.{j}")
-                offset += 8 if kind == "i64" else 4
-        elif one.kind == "number":
-            kind = LLVM_TYPES[one.storage[0]]
-            declared.append(f"{kind} %p{i}")
-            store(kind, f"%p{i}")
-        else:
-            if one.kind == "pointer" and one.align > 1:
-                checks.aligned(f"%p{i}", one.align)
-            declared.append(f"ptr %p{i}")
-            store("ptr", f"%p{i}")
-    out = []
-    for i, code in enumerate(results):
-        kind = LLVM_TYPES[code]
-        declared.append(f"ptr %out{i}")
-        checks.not_null(f"%out{i}")
-        out.append(f"  %r{i}.at = getelementptr i64, ptr %slots, i64 {slot + i}")
-        out.append(f"  %r{i} = load {kind}, ptr %r{i}.at")
-        out.append(f"  store {kind} %r{i}, ptr %out{i}")
-    return "\n".join(
-        [
-            f"define i32 @{wrapper_name(prefix)}({', '.join(declared)}) {{",
-            f"  %slots = alloca [{max(slot + len(results), 1)} x i64], align 16",
-            *checks.lines,
-            f"  store i32 0, ptr @{prefix}_error",
-            *lines,
-            f"  call void @{prefix}_basedsl_entry(ptr %slots)",
-            f"  %error = load i32, ptr @{prefix}_error",
-            *out,
-            "  ret i32 %error",
-            *(
-                line
-                for name, value in REFUSED.items()
-                if name in checks.used
-                for line in (f"refused.{name}:", f"  ret i32 {value}")
-            ),
-            "}",
-        ]
-    )
-
-
-class _Checks:
-    """LLVM IR that leaves the function with a code of `REFUSED` where an input is wrong."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.used: set[str] = set()
-        self._count = 0
-
-    def tensor(self, name: str, one: CParameter) -> None:
-        """Check a tensor's struct: its address, extents and strides."""
-        self.not_null(name)
-        data = self._let(f"load ptr, ptr {name}")
-        values = []
-        offset = 8
-        for code in one.storage[1:]:
-            kind = LLVM_TYPES[code]
-            at = self._let(f"getelementptr i8, ptr {name}, i64 {offset}")
-            values.append((kind, self._let(f"load {kind}, ptr {at}")))
-            offset += 8 if kind == "i64" else 4
-        is_empty = "true" if one.is_empty else "false"
-        for i, (kind, value) in enumerate(values):
-            field = "EXTENT" if i < one.extents else "STRIDE"
-            if field == "EXTENT":
-                self._refuse(self._let(f"icmp slt {kind} {value}, 0"), field)
-                zero = self._let(f"icmp eq {kind} {value}, 0")
-                is_empty = self._let(f"or i1 {is_empty}, {zero}")
-            if one.divisors[i] > 1:
-                rest = self._let(f"srem {kind} {value}, {one.divisors[i]}")
-                self._refuse(self._let(f"icmp ne {kind} {rest}, 0"), field)
-        is_null = self._let(f"icmp eq ptr {data}, null")
-        has_elements = self._let(f"xor i1 {is_empty}, true")
-        self._refuse(self._let(f"and i1 {is_null}, {has_elements}"), "NULL")
-        self.aligned(data, one.align)
-
-    def not_null(self, name: str) -> None:
-        """Refuse a null pointer."""
-        self._refuse(self._let(f"icmp eq ptr {name}, null"), "NULL")
-
-    def aligned(self, name: str, align: int) -> None:
-        """Refuse an address that is no multiple of `align` bytes."""
-        if align > 1:
-            number = self._let(f"ptrtoint ptr {name} to i64")
-            rest = self._let(f"urem i64 {number}, {align}")
-            self._refuse(self._let(f"icmp ne i64 {rest}, 0"), "ALIGNMENT")
-
-    def _let(self, text: str) -> str:
-        self._count += 1
-        self.lines.append(f"  %check{self._count} = {text}")
-        return f"%check{self._count}"
-
-    def _refuse(self, condition: str, why: str) -> None:
-        self._count += 1
-        self.used.add(why)
-        label = f"good{self._count}"
-        self.lines.append(f"  br i1 {condition}, label %refused.{why}, label %{label}")
-        self.lines.append(f"{label}:")
 
 
 def _bytes(data: bytes) -> str:

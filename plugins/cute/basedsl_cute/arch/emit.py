@@ -43,5 +43,9 @@ def i32(value: Any) -> Any:
 def shared_address(pointer: Pointer, what: str) -> Any:
     """Return the `!llvm.ptr<3>` of a pointer into shared memory; DSLTypeError for anything else."""
     if not isinstance(pointer, Pointer) or pointer.space != "smem":
-        raise DSLTypeError(f"{what} takes a pointer into shared memory, got {pointer}")
+        got = pointer if isinstance(pointer, Pointer) else with_article(type(pointer))
+        raise DSLTypeError(
+            f"{what} takes a pointer into shared memory, got {got}",
+            hint="allocate one: cute.utils.SmemAllocator().allocate_array(cute.Int64, 2)",
+        )
     return pointer.llvm_ptr

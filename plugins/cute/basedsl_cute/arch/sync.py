@@ -61,7 +61,10 @@ def barrier_arrive(barrier_id: int | Integer, number_of_threads: int | Integer) 
 
 def _check(barrier_id: Any, number_of_threads: Any) -> None:
     if type(barrier_id) is int and not 0 <= barrier_id <= 15:
-        raise DSLTypeError(f"there is no barrier {barrier_id}: a block has barriers 0 to 15")
+        raise DSLTypeError(
+            f"there is no barrier {barrier_id}: a block has barriers 0 to 15",
+            hint="barrier() is of the whole block; of a part: barrier(1, number_of_threads=64)",
+        )
     if type(number_of_threads) is int and (number_of_threads <= 0 or number_of_threads % WARP_SIZE):
         raise DSLTypeError(
             f"a barrier counts whole warps: {number_of_threads} threads are no multiple of "

@@ -30,7 +30,7 @@ def get_max_tmem_alloc_cols(arch: str = "sm_100") -> int:
     """
     columns = target_of(arch).tmem_columns
     if not columns:
-        raise DSLTypeError(f"{arch} has no tensor memory; the family of sm_100 has")
+        raise DSLTypeError(f"{arch} has no tensor memory; those of sm_100 and sm_110 have")
     return columns
 
 

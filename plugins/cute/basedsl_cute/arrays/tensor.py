@@ -330,7 +330,10 @@ def _checked_align(align: int | None, address: int, dtype: Any) -> int:
     if align is None:
         return natural
     if type(align) is not int or align < 1 or align & (align - 1):
-        raise DSLCallError(f"assumed_align is a power of two of bytes, not {align!r}")
+        raise DSLCallError(
+            f"assumed_align is a power of two of bytes, not {align!r}",
+            hint="16 allows vectors of 128 bits; without it, the size of an element is assumed",
+        )
     if address % align:
         raise DSLCallError(
             f"assumed_align={align}: the address {address:#x} is only aligned to "

@@ -142,9 +142,18 @@ def make_copy_atom(
     (1,4):(0,1)
     """
     if not isinstance(op, CopyOp):
-        raise DSLTypeError(f"make_copy_atom takes a copy operation, got {op!r}")
+        made = isinstance(op, type) and issubclass(op, CopyOp)
+        raise DSLTypeError(
+            f"make_copy_atom takes a copy operation, got {'a class' if made else repr(op)}",
+            hint=f"make one: {op.__name__}()"
+            if made
+            else "cute.nvgpu.CopyUniversalOp(), or another",
+        )
     if not (isinstance(dtype, type) and issubclass(dtype, Numeric)):
-        raise DSLTypeError(f"make_copy_atom takes an element type, got {dtype!r}")
+        raise DSLTypeError(
+            f"make_copy_atom takes an element type, got {dtype!r}",
+            hint="for instance cute.Float32, or x.element_type of a tensor",
+        )
     access = plain_access(memory_order, memory_scope, l1c_evict_priority)
     if access != WEAK and not op.is_plain:
         raise DSLTypeError(
@@ -168,7 +177,10 @@ def _checked_bits(bits: Any, dtype: Any) -> int | None:
     if bits < 8 or bits & (bits - 1):
         raise DSLTypeError(f"num_bits_per_copy is a power of two from 8, not {bits}")
     if bits % storage_bits(dtype):
-        raise DSLTypeError(f"{bits} bits are no whole number of {dtype.__name__} elements")
+        raise DSLTypeError(
+            f"{bits} bits are no whole number of {dtype.__name__} elements",
+            hint="num_bits_per_copy counts bits: 128 is the widest copy of a thread",
+        )
     return bits
 
 

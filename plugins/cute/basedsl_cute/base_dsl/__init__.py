@@ -9,11 +9,13 @@ __all__ = ["BaseDSL", "CuTeDSL", "JitArgument"]
 
 _MODULES = (
     "arch",
+    "ast_preprocessor",
     "cache_helpers",
     "compiler",
     "dsl",
     "enums",
     "runtime",
+    "tvm_ffi_builder",
     "typing",
     "utils",
 )

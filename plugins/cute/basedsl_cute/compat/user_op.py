@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,10 @@ def dsl_user_op(fn: Callable[..., Any]) -> Callable[..., Any]:
     location.
 
     While a function is being compiled, `loc` is the MLIR location of the call, unless it is given.
+    `type(x)` of a number of run time is its class, such as Float32: such helpers choose by it.
     """
+    with contextlib.suppress(AttributeError):  # not of every callable
+        fn.__knows_numbers__ = True  # type: ignore[attr-defined]
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -7,6 +7,7 @@ The interface itself, which compiled host code is written against, is `lowering.
 from __future__ import annotations
 
 import ctypes
+import functools
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -46,6 +47,9 @@ __all__ = [
 ]
 
 
+_POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
+
+
 class Launch(NamedTuple):
     """The parameters of one launch, as Python values."""
 
@@ -79,19 +83,21 @@ class Launch(NamedTuple):
 
     def argument_address(self, index: int) -> int:
         """The address of the bytes of kernel argument `index`."""
-        pointers = ctypes.cast(self.args, ctypes.POINTER(ctypes.c_void_p))
-        return pointers[index] or 0
+        return ctypes.c_void_p.from_address(self.args + index * _POINTER_BYTES).value or 0
 
 
 def _three(values: ctypes.Array[ctypes.c_int64]) -> tuple[int, int, int]:
     return (values[0], values[1], values[2])
 
 
+_launch_problem = functools.lru_cache(maxsize=256)(launch_problem)
+
+
 def unlaunchable(launch: Launch, limits: LaunchLimits) -> DSLRuntimeError | None:
     """Return the error about a launch that a device of these limits cannot run, or None."""
     kernel = launch.kernel
     cluster = launch.cluster or kernel.cluster
-    problem = launch_problem(limits, launch.grid, launch.block, cluster, launch.smem)
+    problem = _launch_problem(limits, launch.grid, launch.block, cluster, launch.smem)
     if problem is None and kernel.block is not None and launch.block != kernel.block:
         problem = LaunchProblem(
             f"block={launch.block}, but the kernel was compiled for {kernel.block}"

@@ -5,8 +5,12 @@ These rows say what is legal in the IR; thread-value layouts of atoms belong to 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from basedsl import DSLError, ask_plugins
+from basedsl_cute import hookspecs
 from basedsl_cute.hardware.requirements import COPIES, MMA_SYNC, Requirement, mma_sync
 
 
@@ -88,12 +92,14 @@ COPY_ATOMS = {
 class MmaAtomRow:
     """A matrix instruction. `elements` are its element types in the order d, a, b, c; None if it
     takes any type that is the same for all four. `requirement` says which architectures
-    have it, None that all have.
+    have it, None that all have. `lower(b, op)` lowers a `cute.gemm` of it, by the builder of
+    `lowering.kernel.rewriter`; None is for cute's own, mma.sync.
     """
 
     name: str
     elements: tuple[str, str, str, str] | None = None
     requirement: Requirement | None = None
+    lower: Callable[[Any, Any], None] | None = None
 
     def refuses(self, d: str, a: str, b: str, c: str) -> str | None:
         """Return why the atom does not take these element types, or None if it does."""
@@ -137,3 +143,16 @@ MMA_ATOMS = {
         ),
     )
 }
+
+
+def mma_atom(name: str) -> MmaAtomRow | None:
+    """Return the row of a matrix instruction, cute's or another plugin's; None without one."""
+    found = MMA_ATOMS.get(name)
+    if found is None:
+        for answer in ask_plugins(hookspecs.basedsl_cute_mma_atoms):
+            for row in answer:
+                if not isinstance(row, MmaAtomRow) or row.lower is None:
+                    raise DSLError(f"a plugin's MMA atom is {row!r}, not an MmaAtomRow with lower=")
+                MMA_ATOMS.setdefault(row.name, row)
+        found = MMA_ATOMS.get(name)
+    return found

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from basedsl import DSLError, InvalidOp, i64_attr, operand, result, str_attr, unit_attr
-from basedsl_cute.dialect.atoms import COPY_ATOMS, MMA_ATOMS
+from basedsl_cute.dialect.atoms import COPY_ATOMS, MMA_ATOMS, mma_atom
 from basedsl_cute.dialect.cute_op import CuteOp, Value
 from basedsl_cute.dialect.types import MemRef
 from basedsl_cute.hardware.targets import WARP_SIZE
@@ -318,7 +318,7 @@ class Gemm(CuteOp, name="gemm"):
     atom: str = str_attr()
 
     def verify(self) -> str | None:
-        atom = MMA_ATOMS.get(self.atom)
+        atom = mma_atom(self.atom)
         if atom is None:
             return f"no MMA atom {self.atom!r}; there are {', '.join(MMA_ATOMS)}"
         d, a, b, c = (str(_memref(self, v).element) for v in (self.d, self.a, self.b, self.c))

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from basedsl import Compiled, DSLAttributeError, Lined, Resources
+from basedsl import Compiled, DSLAttributeError, Lined, NativeTarget, Resources
 from basedsl_cute.dsl.resources import KernelResources, read_resources
 
 
@@ -122,14 +122,16 @@ class CuteCompiled(Compiled):
         function_prefix: str | None = None,
         *,
         function_name: str | None = None,
+        target: NativeTarget | None = None,
     ) -> tuple[Path, Path]:
         """Write an object file and a C header, by which C programs call this function.
 
         `file_path` is a folder and `file_name` the name of both files without suffix; without
         `file_name`, `file_path` is the path of the object file. The C names begin with
-        `function_prefix` (or `function_name`). Returns the paths of the object file and the header.
+        `function_prefix` (or `function_name`). `target` is the host's machine, by default any of
+        this architecture. Returns the paths of the object file and the header.
         See `basedsl_cute.aot`.
         """
-        from basedsl_cute import aot
-
-        return aot.export_to_c(self, file_path, file_name, function_prefix or function_name)
+        return super().export_to_c(
+            file_path, file_name, function_prefix or function_name, target=target
+        )

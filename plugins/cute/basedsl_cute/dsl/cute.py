@@ -11,7 +11,19 @@ from basedsl_cute.dsl.function import CuteFunction
 from basedsl_cute.dsl.options import CuteOptions
 
 if TYPE_CHECKING:
-    from basedsl import ArgumentType, Bindings, Emitter, Finding, Pipeline, Results, Stages, Trace
+    from basedsl import (
+        ArgumentType,
+        Bindings,
+        Compiled,
+        Emitter,
+        Export,
+        Finding,
+        LoadedFunction,
+        Pipeline,
+        Results,
+        Stages,
+        Trace,
+    )
     from basedsl_cute.dialect.cute_trace import CuteTrace
     from basedsl_cute.dsl.compiled import CuteCompiled
     from basedsl_cute.hardware.targets import Target
@@ -139,6 +151,25 @@ class Cute(Language):
             from basedsl_cute.device import driver
 
             driver.synchronize()
+
+    def export(self, compiled: Compiled, prefix: str) -> Export:
+        from basedsl_cute.aot import KernelExport
+
+        return KernelExport(compiled, prefix)
+
+    def exported_symbols(self, names: Any) -> dict[str, int]:
+        from basedsl_cute.device import driver
+
+        driver.require()
+        needed = [name for name in names.undefined if name.startswith("cu")]
+        return {name: driver.address_of(name) for name in needed}
+
+    def loaded_function(
+        self, prefix: str, meta: dict[str, Any], address_of: Callable[[str], int]
+    ) -> LoadedFunction:
+        from basedsl_cute.aot import LoadedKernels
+
+        return LoadedKernels(self, prefix, meta, address_of)
 
     def executor(
         self,

@@ -9,6 +9,7 @@ from basedsl_cute.hardware.other_names import MODULES, OF_NUMBERS, instead_of
 
 _MEMBER = re.compile(r"\.(\w+)")
 _NUMPY = re.compile(r"\b(?:np|numpy)\.(\w+)")
+_PART = re.compile(r"\.(shape|stride)\b")
 _AXES = {"x": 0, "y": 1, "z": 2}
 
 
@@ -18,6 +19,8 @@ def hint(error: Exception, source: str) -> str | None:
         return _name(error.name, source)
     if isinstance(error, AttributeError):
         return _attribute(error, source)
+    if isinstance(error, IndexError) and _PART.search(source):
+        return "shape and stride have an entry for each mode: cute.rank(x) is how many there are"
     if isinstance(error, IndexError) and str(error).startswith("only integers, slices"):
         return (
             "NumPy's array is known while compiling, the index at run time only: pass the array "
@@ -47,6 +50,8 @@ def _attribute(error: AttributeError, source: str) -> str | None:
         return f"call it, it returns a tuple: write {source.rpartition('.')[0]}()[{axis}]"
     if owner is None and ".launch(" in source:
         return "launch() returns None: streams order the work, and cute.synchronize() waits for it"
+    if name == "launch":
+        return "kernels are launched: functions decorated with @cute.kernel; others are called"
     # Of an assignment, which names no object; reading asks the tensor itself.
     if str(error).startswith("'Tensor' object"):
         return "a tensor is a view of memory: x[i] = value writes an element"
@@ -67,6 +72,14 @@ def _type_error(text: str, source: str) -> str | None:
         )
     if "is not subscriptable" in text and text.startswith("'") and _is_number(text):
         return "a tensor takes all coordinates in one pair of brackets: x[i, j]"
+    if text.startswith("'Tensor' object is not callable"):
+        return "an element is x[i], with brackets"
+    if text.startswith("'tuple' object is not callable") and _PART.search(source):
+        return "it is a tuple, without parentheses: x.shape[i], x.stride[i]"
+    if text.startswith("'NoneType' object") and ("subscriptable" in text or "item" in text):
+        return "it is None, a static argument: pass the tensor"
+    if "for @: 'Float" in text or "for @: 'Int" in text:
+        return "these are numbers: a * b; matrices are multiplied by cute.gemm, or basedsl_cute.ops"
     if "for @: 'Tensor'" in text:
         return "products of matrices are cute.gemm(tiled_mma, d, a, b, c), or basedsl_cute.ops"
     if "for @: 'Layout'" in text:

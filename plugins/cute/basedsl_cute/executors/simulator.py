@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import ctypes
 import pickle
+import struct
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from basedsl import ArgumentType, DSLRuntimeError, Results, Stages, native_invoker
+from basedsl import (
+    ArgumentType,
+    DSLRuntimeError,
+    Invoker,
+    NativeEntryPoint,
+    Results,
+    Stages,
+    native_invoker,
+    slot_format,
+)
 from basedsl_cute.device.launch_checks import (
     COOPERATIVE,
     PDL,
     Launch,
     preferred_cluster,
     python_launcher,
+    report_failure,
 )
 from basedsl_cute.dialect.attributes import BYVAL
 from basedsl_cute.executors.arguments import raise_failure, tensors
@@ -93,27 +104,62 @@ def simulator_executor(
         stages.binary("object"), symbol, arguments, results, symbols, raise_failure=raise_failure
     )
 
-    def invoke(packed: Sequence[Any]) -> Any:
-        outer = getattr(call, "memory", None)
-        call.memory = memory = Memory()
+    def memory_of(packed: Sequence[Any]) -> Memory:
+        memory = Memory()
         for at, tensor in reached:
-            values = packed[at : at + len(tensor.storage)]
+            low, high = tensor.byte_range(packed[at : at + len(tensor.storage)])
+            memory.add(low, high - low, tensor.name, writable=tensor.writable)
+        for i, array in enumerate(reachable_arrays()):
+            memory.add_array(array, f"reachable array {i}", writable=array.flags.writeable)
+        return memory
+
+    def invoke(packed: Sequence[Any]) -> Any:
+        for _, tensor in reached:
             if tensor.device not in ("cpu", "any"):
                 raise DSLRuntimeError(
                     f"a tensor is on {tensor.device}, and the simulator runs on the CPU",
                     hint="pass a NumPy array, or unset CUTE_DSL_ARCH=sim to run on the GPU",
                 )
-            low, high = tensor.byte_range(values)
-            memory.add(low, high - low, tensor.name, writable=tensor.writable)
-        for i, array in enumerate(reachable_arrays()):
-            memory.add_array(array, f"reachable array {i}", writable=array.flags.writeable)
+        outer = getattr(call, "memory", None)
+        call.memory = memory_of(packed)
         try:
             return native(packed)
         finally:
             call.memory = outer
 
-    invoke.symbols = symbols  # type: ignore[attr-defined]  # the callbacks live as long as the code
-    return invoke
+    # Calls whose arguments native code unpacks come by way of this function.
+    slots = struct.Struct(slot_format([f for one in arguments for f in one.storage]))
+    bytes_of = ctypes.c_char * slots.size
+    entered: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(native.native.address)
+
+    def enter(address: int) -> None:
+        outer = getattr(call, "memory", None)
+        try:
+            call.memory = memory_of(slots.unpack_from(bytes_of.from_address(address)))
+            entered(address)
+        except BaseException as error:  # raised by the code that called it
+            report_failure(error)
+        finally:
+            call.memory = outer
+
+    callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(enter)
+    own = NativeEntryPoint(
+        ctypes.cast(callback, ctypes.c_void_p).value or 0,
+        failed=ctypes.c_int64(1),  # which says that a call may have failed
+        on_failure=native.native.on_failure,
+        keep=(native, callback, symbols),
+    )
+    return _SimulatorInvoker(invoke, own, symbols)
+
+
+class _SimulatorInvoker(Invoker):
+    def __init__(self, invoke: Any, native: NativeEntryPoint, symbols: dict[str, int]) -> None:
+        self._invoke = invoke
+        self.native = native
+        self.symbols = symbols  # the callbacks live as long as the code
+
+    def __call__(self, packed: Sequence[Any]) -> Any:
+        return self._invoke(packed)
 
 
 def _argument(launch: Launch, index: int, kind: str) -> Any:

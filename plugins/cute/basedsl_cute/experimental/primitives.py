@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from basedsl import Boolean, DSLTypeError, Int32, Integer
 from basedsl_cute import arch
@@ -29,6 +29,7 @@ from basedsl_cute.arch.bulk import bulk_load, bulk_store
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
 from basedsl_cute.arch.tensor_map import replace_address, replace_extent, replace_stride
 from basedsl_cute.arch.tma import tma_load, tma_reduce, tma_store
+from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.tensors.pointer import Pointer
 from basedsl_cute.tensors.printf import printf
 
@@ -462,3 +463,6 @@ __all__ = [
     "tensormap_replace",
     "vote_sync",
 ]
+
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names(__name__)

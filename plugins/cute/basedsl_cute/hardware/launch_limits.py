@@ -88,17 +88,22 @@ def launch_problem(
         )
     if smem is not None and not 0 <= smem <= limits.smem:
         return LaunchProblem(
-            f"a block asks for {smem} bytes of shared memory; it can have 0 to {limits.smem}"
+            f"a block asks for {smem} bytes of shared memory; it can have 0 to {limits.smem}",
+            "use smaller tiles or fewer stages; without smem=, it is what the kernel allocates",
         )
     if cluster is None:
         return None
     if math.prod(cluster) > limits.cluster:
         return LaunchProblem(
             f"cluster={_text(cluster)} has {math.prod(cluster)} blocks; a cluster has at most "
-            f"{limits.cluster}"
+            f"{limits.cluster}",
+            "use a smaller cluster",
         )
     if any(g is not None and g % c for g, c in zip(grid, cluster, strict=True)):
-        return LaunchProblem(f"cluster={_text(cluster)} does not divide grid={_text(grid)}")
+        return LaunchProblem(
+            f"cluster={_text(cluster)} does not divide grid={_text(grid)}",
+            "make each extent of the grid a multiple: cute.round_up(blocks, cluster)",
+        )
     return None
 
 
@@ -112,7 +117,9 @@ _EMPTY = "an empty tensor needs no launch: guard it with `if n > 0:`"
 def _hint(name: str, extent: int) -> str | None:
     if extent > 0:
         return _MORE.get(name)
-    return _EMPTY if name == "grid" else None
+    return (
+        _EMPTY if name == "grid" and extent == 0 else "extents count blocks or threads: 1 or more"
+    )
 
 
 def _text(extents: Extents) -> str:

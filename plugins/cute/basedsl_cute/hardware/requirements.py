@@ -8,6 +8,7 @@ line, or ptxas with a line of PTX.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,10 +54,15 @@ class Requirement:
         exact = [name for name in self.architectures if name.endswith("a")]
         families = [name for name in self.architectures if name.endswith("f")]
         if len(exact) + len(families) < len(self.architectures):
-            return f"{' and '.join(self.architectures)} and later have it"
-        of = [f"the {'family' if len(families) == 1 else 'families'} of {' and '.join(families)}"]
-        owners = [*exact, *(of if families else ())]
-        return f"only {' and '.join(owners)} {'has' if len(owners) == 1 else 'have'} it"
+            return f"{_listed(self.architectures)} and later have it"
+        of = f"the {'family' if len(families) == 1 else 'families'} {_listed(families)}"
+        owners = " and ".join(([_listed(exact)] if exact else []) + ([of] if families else []))
+        return f"only {owners} {'has' if len(self.architectures) == 1 else 'have'} it"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as a sentence has them: "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def _since(feature: str, architecture: str, *where: tuple[str, str]) -> Requirement:
@@ -70,11 +76,11 @@ CLUSTERS = _since("cluster of several blocks", _HOPPER)
 PREFERRED_CLUSTERS = _since("cluster of a preferred and a fallback shape", "sm_100")
 WGMMA = Requirement("wgmma", ("sm_90a",))  # PTX ISA 9.7.15
 TRY_WAIT = _since("mbarrier.try_wait", _HOPPER)
-TCGEN05 = Requirement("tcgen05", ("sm_100f",))
-TCGEN05_INTEGERS = Requirement("tcgen05.mma of kind i8", ("sm_100a",), (("kind", "i8"),))
-TCGEN05_LD_RED = Requirement("tcgen05.ld with a reduction", ("sm_103f",))
+TCGEN05 = Requirement("tcgen05", ("sm_100f", "sm_110f"))
+TCGEN05_INTEGERS = Requirement("tcgen05.mma of kind i8", ("sm_100a", "sm_110a"), (("kind", "i8"),))
+TCGEN05_LD_RED = Requirement("tcgen05.ld with a reduction", ("sm_103f", "sm_110f"))
 LAUNCH_CONTROL = _since("clusterlaunchcontrol", "sm_100")
-SETMAXNREG = Requirement("setmaxnreg", ("sm_90a", "sm_100f", "sm_120f"))
+SETMAXNREG = Requirement("setmaxnreg", ("sm_90a", "sm_100f", "sm_110f", "sm_120f"))
 
 # Of several rows of an op, the first that the target does not meet is reported.
 INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
@@ -87,12 +93,16 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
     "nvvm.cp.async.bulk.shared.cluster.global": (_since("cp.async.bulk", _HOPPER),),
     "nvvm.cp.async.bulk.global.shared.cta": (_since("cp.async.bulk", _HOPPER),),
     "nvvm.cp.async.bulk.tensor.shared.cluster.global": (
-        Requirement("cp.async.bulk.tensor of a pair", ("sm_100f",), (("group", "cta_2"),)),
+        Requirement(
+            "cp.async.bulk.tensor of a pair", ("sm_100f", "sm_110f"), (("group", "cta_2"),)
+        ),
         _since("cp.async.bulk.tensor.tile::gather4", "sm_100", ("mode", "gather4")),
         _since("cp.async.bulk.tensor", _HOPPER),
     ),
     "nvvm.cp.async.bulk.tensor.global.shared.cta": (
-        Requirement("cp.async.bulk.tensor.tile::scatter4", ("sm_100f",), (("mode", "scatter4"),)),
+        Requirement(
+            "cp.async.bulk.tensor.tile::scatter4", ("sm_100f", "sm_110f"), (("mode", "scatter4"),)
+        ),
         _since("cp.async.bulk.tensor", _HOPPER),
     ),
     "nvvm.cp.async.bulk.tensor.reduce": (_since("cp.reduce.async.bulk.tensor", _HOPPER),),
@@ -117,7 +127,9 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
     "nvvm.prefetch": (_since("prefetch.tensormap", _HOPPER, ("tensormap", "unit")),),
     "nvvm.clusterlaunchcontrol.try.cancel": (
         Requirement(
-            "clusterlaunchcontrol with multicast", ("sm_100f", "sm_120f"), (("multicast", "unit"),)
+            "multicast clusterlaunchcontrol",
+            ("sm_100f", "sm_110f", "sm_120f"),
+            (("multicast", "unit"),),
         ),
         LAUNCH_CONTROL,
     ),
@@ -126,7 +138,7 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
         TCGEN05_INTEGERS,
         TCGEN05,
     ),
-    "nvvm.tcgen05.shift": (Requirement("tcgen05.shift", ("sm_100a", "sm_103a")),),
+    "nvvm.tcgen05.shift": (Requirement("tcgen05.shift", ("sm_100a", "sm_103a", "sm_110a")),),
     "nvvm.redux.sync": (
         Requirement("redux.sync.f32", ("sm_100f",), where=(("kind", "fm"),)),
         _since("redux.sync", _AMPERE),
@@ -137,16 +149,16 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
 COPIES = {
     "cp_async": _since("cp.async", _AMPERE),
     "ldmatrix": _since("ldmatrix", "sm_75"),
-    "ldmatrix_b8": Requirement("ldmatrix.b8", ("sm_100f", "sm_120f")),
+    "ldmatrix_b8": Requirement("ldmatrix.b8", ("sm_100f", "sm_110f", "sm_120f")),
     **{
         f"ldmatrix_b{bits}{turned}": Requirement(
-            f"ldmatrix.b8x16.b{bits}x16", ("sm_100f", "sm_120f")
+            f"ldmatrix.b8x16.b{bits}x16", ("sm_100f", "sm_110f", "sm_120f")
         )
         for bits in (4, 6)
         for turned in ("", "t")
     },
     "stmatrix": _since("stmatrix", _HOPPER),
-    "stmatrix_b8": Requirement("stmatrix.b8", ("sm_100f", "sm_120f")),
+    "stmatrix_b8": Requirement("stmatrix.b8", ("sm_100f", "sm_110f", "sm_120f")),
 }
 
 # mma.sync by the type of A and its shape (PTX ISA 9.7.14.5).

@@ -9,7 +9,8 @@ import functools
 import re
 from dataclasses import dataclass
 
-from basedsl import DSLError
+from basedsl import DSLError, ask_plugins
+from basedsl_cute import hookspecs
 from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS
 
 ENVIRONMENT_VARIABLE = "CUTE_DSL_ARCH"
@@ -124,6 +125,9 @@ TARGETS = {
         Target("sm_103", 88, _kib(228), _kib(227), 64, 32, TMEM_COLUMNS),
         Target("sm_103a", 88, _kib(228), _kib(227), 64, 32, TMEM_COLUMNS),
         Target("sm_103f", 88, _kib(228), _kib(227), 64, 32, TMEM_COLUMNS),
+        Target("sm_110", 90, _kib(228), _kib(227), 48, 24, TMEM_COLUMNS),
+        Target("sm_110a", 90, _kib(228), _kib(227), 48, 24, TMEM_COLUMNS),
+        Target("sm_110f", 90, _kib(228), _kib(227), 48, 24, TMEM_COLUMNS),
         Target("sm_120", 87, _kib(100), _kib(99), 48, 24),
         Target("sm_120a", 87, _kib(100), _kib(99), 48, 24),
         Target("sm_120f", 88, _kib(100), _kib(99), 48, 24),
@@ -140,19 +144,37 @@ MAX_BLOCKS_PER_SM = max(target.max_blocks_per_sm for target in TARGETS.values())
 
 # Where a family has an "a" variant, a device of it runs that: wgmma, setmaxnreg, tcgen05 need it
 # (PTX ISA 11.1.2).
-_PREFERRED = {(9, 0): "sm_90a", (10, 0): "sm_100a", (10, 3): "sm_103a", (12, 0): "sm_120a"}
+_PREFERRED = {
+    (9, 0): "sm_90a", (10, 0): "sm_100a", (10, 3): "sm_103a", (11, 0): "sm_110a",
+    (12, 0): "sm_120a",
+}  # fmt: skip
 
 
 def target_of(name: str) -> Target:
     """Return the row called `name`; DSLError with the known ones if there is none."""
     found = TARGETS.get(name.strip().lower())
     if found is None:
+        _add_plugins_targets()
+        found = TARGETS.get(name.strip().lower())
+    if found is None:
+        renamed = name.strip().lower().replace("sm_101", "sm_110")
         raise DSLError(
             f"{name!r} is no target",
             notes=((f"there are {', '.join(TARGETS)}", None),),
-            hint=f"set {ENVIRONMENT_VARIABLE}=sm_90a, or =sim for the simulator",
+            hint=f"CUDA 13 has renamed it: {ENVIRONMENT_VARIABLE}={renamed}"
+            if renamed in TARGETS
+            else f"set {ENVIRONMENT_VARIABLE}=sm_90a, or =sim for the simulator",
         )
     return found
+
+
+def _add_plugins_targets() -> None:
+    """Add the architectures of other plugins to the table."""
+    for answer in ask_plugins(hookspecs.basedsl_cute_architectures):
+        for target in answer:
+            if not isinstance(target, Target) or _NAME.fullmatch(target.name) is None:
+                raise DSLError(f"a plugin's architecture is {target!r}, not a Target called sm_XY")
+            TARGETS.setdefault(target.name, target)
 
 
 def target_for_capability(major: int, minor: int) -> Target:
@@ -160,6 +182,8 @@ def target_for_capability(major: int, minor: int) -> Target:
     such a device still runs. DSLError for a device older than all rows.
     """
     preferred = _PREFERRED.get((major, minor), f"sm_{major}{minor}")
+    if preferred not in TARGETS:
+        _add_plugins_targets()
     if preferred in TARGETS:
         return TARGETS[preferred]
     older = [

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -33,6 +33,8 @@ INSTEAD = {
     "FrontendNext": "leave the option out: there is one front end",
     "arch.nvvm_wrappers": "cute.arch has an instruction's wrapper, or inline_ptx()",
     "arch.sext_unpacked_i4_i8_intrinsic": "convert a vector of Int4 by .to(cute.Int8)",
+    "utils.block_copy": "cute.copy of what cpasync.tma_partition returns",
+    "pipeline.alloc_reserved_mbarrier": "utils.SmemAllocator().allocate_array(cute.Int64, count)",
     "cutlass_dsl.debug_print_mlir_values": _DEBUGGING,
     "cutlass_dsl.set_dynamic_debug": _DEBUGGING,
 }
@@ -53,6 +55,10 @@ UNFINISHED = {
     "nvgpu.cpasync.CopyBulkTensorIm2ColS2GOp": _IM2COL,
     "nvgpu.tcgen05.SM103MmaMXF4Op": _K96,
     "nvgpu.tcgen05.SM103MmaMXF4NVF4Op": _K96,
+    "nvgpu.tcgen05.LdRed16x32bx2Op": (
+        "loads of tensor memory by pairs of 16 rows with a reduction",
+        "LdRed32x32bOp, or Ld16x32bx2Op and vector.reduce()",
+    ),
     "nvgpu.tcgen05.make_umma_smem_desc": (
         _K96[0],
         "tiled_mma.make_fragment_A(tensor) and make_fragment_B(tensor) make descriptors",
@@ -68,16 +74,19 @@ LAYERS = {
     "experimental": """allocate copy dot dot_block_scaled partition_and_copy tma_load
         tma_load_multicast tma_store TMAToUMMAPipeline UMMAtoAsyncPipeline TMAStorePipeline iket
         jit kernel compile""",
+    "experimental.primitives": """AtomicOp CpReduceOp CpReduceType MBarrierScope atomicrmw
+        convert_and_pack_integer cp_reduce_async_bulk_global_shared_cta fence_sync_restrict mapa
+        mov_b32""",
     "experimental.cuda": "create_tensor_map_tiled create_tensor_map_tiled_from_view",
 }
 _LAYER = "nvgpu.cpasync.make_tiled_tma_atom, cute.copy, cute.gemm and cute.pipeline do the same"
+_INSTRUCTION = "the function of cute.arch, or cute.arch.inline_ptx"
 _LAYERED = {f"{module}.{name}" for module, names in LAYERS.items() for name in names.split()}
 
 _NEEDED = {
     f"{module}.{name}": _DATACENTER for module, names in TABLE.items() for name in names.split()
 }
 _ROOT = "basedsl_cute"
-_NOTHING: Mapping[str, str] = {}
 
 
 class NotOfferedError(DSLError):
@@ -179,22 +188,13 @@ def _public(module: str) -> list[str]:
     return sorted(name for name in names if not name.startswith("_"))
 
 
-def unsupported_names(module: str, later: Mapping[str, str] = _NOTHING) -> Callable[[str], Any]:
-    """Return the `__getattr__` of `module`: a stand-in for a name that this table knows,
-    AttributeError for any other. Type checkers must not see it, or they would report no name.
-
-    The keys of `later` are modules below `module` that are imported when they are first used, or
-    one of the names that each gives to `module`.
+def unsupported_names(module: str) -> Callable[[str], Any]:
+    """Return the `__getattr__` of `module`: a stand-in for a name that this table knows, an error
+    for any other. Type checkers must not see it, or they would report no name.
     """
     inner = module.removeprefix(_ROOT).lstrip(".")
-    sources = {name: source for source, names in later.items() for name in names.split()}
 
     def find(name: str) -> Any:
-        if name in later:
-            return importlib.import_module(f"{module}.{name}")
-        if name in sources:
-            source = importlib.import_module(f"{module}.{sources[name]}")
-            return vars(sys.modules[module]).setdefault(name, getattr(source, name))
         whole = f"{inner}.{name}" if inner else name
         if whole in MODULES:
             return importlib.import_module(f"{_ROOT}.{whole}")
@@ -216,7 +216,7 @@ def unsupported_names(module: str, later: Mapping[str, str] = _NOTHING) -> Calla
         if whole in _LAYERED:
             return NotOffered(
                 f"{whole} belongs to an experimental layer of CuTe's DSL, and is not offered",
-                _LAYER,
+                _INSTRUCTION if inner.endswith("primitives") else _LAYER,
             )
         if gpus is None:
             raise missing_name(module, name)

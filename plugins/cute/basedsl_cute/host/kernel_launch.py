@@ -22,6 +22,7 @@ from basedsl import (
     is_dynamic,
     trace_kernel,
     user_span,
+    with_article,
 )
 from basedsl_cute.dialect.attributes import (
     CARVEOUT_ATTRIBUTE,
@@ -420,6 +421,11 @@ def _emit_launch(
         return trace.emit_op("arith.index_cast", index, x.ir_value())
 
     sizes = [as_index(x) for x in (*grid, *block, *(cluster or ()))]
+    if not (smem is None or _is_integer(smem)):
+        raise DSLTypeError(
+            f"smem must be an integer, got {with_article(type(smem))}",
+            hint="it is the bytes of shared memory of a block, at least what the kernel allocates",
+        )
     dynamic = [] if smem is None else [Int32(smem).ir_value()]
     on = [] if stream is None else [stream_value(stream)]
     clusters = [1, 1, 1] if cluster else [0, 0, 0]

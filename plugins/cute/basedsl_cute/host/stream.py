@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl import ArgumentType, DSLTypeError, Int64, Unpacker, is_dynamic
+from basedsl import ArgumentType, CParameter, DSLTypeError, Int64, Unpacker, is_dynamic
 from basedsl_cute.arrays.placeholders import FakeStream
 from basedsl_cute.arrays.unpack import as_bytes, slots_unpacker
 from basedsl_cute.device.driver import stream_handle
@@ -56,6 +56,10 @@ class StreamArgument(ArgumentType):
 
     def pack(self, value: Any) -> tuple[int]:
         return (stream_handle(value),)
+
+    def c_parameters(self, name: str) -> list[CParameter]:
+        """A CUstream."""
+        return [CParameter(name, "CUstream", self.storage)]
 
     def unpacker(self) -> Unpacker | None:
         """Return the native form of `pack` for objects that are a stream under any annotation."""

@@ -15,6 +15,7 @@ from typing import Any
 from basedsl import (
     ArgumentType,
     ArrayRecord,
+    CParameter,
     DSLCallError,
     Int32,
     Int64,
@@ -205,6 +206,22 @@ class TensorArgument(ArgumentType):
             return "it is read-only"
         return None
 
+    def c_parameters(self, name: str) -> list[CParameter]:
+        """A struct of the address and the dynamic extents and strides."""
+        one = CParameter(
+            name,
+            "array",
+            self.storage,
+            sum(n is None for n in self.shape),
+            ("data", "dynamic_shapes", "dynamic_strides"),
+            "_Tensor",
+            str(self),
+            self.align,
+            self.divisors,
+            is_empty=0 in self.shape,
+        )
+        return [one]
+
     def byte_range(self, packed: Sequence[int]) -> tuple[int, int]:
         """Return the address of the lowest byte that the layout reaches and that past the highest,
         from the packed values.
@@ -289,6 +306,11 @@ class PointerArgument(ArgumentType):
             return as_bytes(self.storage, self.pack(value)) if fits else None
 
         return slots_unpacker(self.storage, pack)
+
+    def c_parameters(self, name: str) -> list[CParameter]:
+        """An address."""
+        kind = "pointer"
+        return [CParameter(name, kind, self.storage, text=str(self), align=self.align)]
 
     def byte_range(self, packed: Sequence[int]) -> tuple[int, int]:
         """Return the first address of the memory behind the pointer and the one past it: the bytes

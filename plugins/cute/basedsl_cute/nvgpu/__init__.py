@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from basedsl import imported_later
 from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.nvgpu.common import (
     CacheEvictionPriority,
@@ -20,16 +21,7 @@ if TYPE_CHECKING:
     from basedsl_cute.nvgpu.warpgroup import OperandMajorMode, OperandSource
 else:  # a type checker reports names that do not exist
     # Most kernels use the operations of one architecture, or none of these.
-    __getattr__ = unsupported_names(
-        __name__,
-        later={
-            "cpasync": "",
-            "tcgen05": "",
-            "tma": "make_tiled_tma_atom_A make_tiled_tma_atom_B",
-            "warp": "",
-            "warpgroup": "OperandMajorMode OperandSource",
-        },
-    )
+    __getattr__ = imported_later(__name__, unsupported_names(__name__))
 
 __all__ = [
     "CacheEvictionPriority",

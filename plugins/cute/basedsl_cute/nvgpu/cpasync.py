@@ -41,6 +41,7 @@ from basedsl_cute.nvgpu.tma import (
 )
 from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.make_tensor import recast_tensor
+from basedsl_cute.tensors.tensor_ssa import ReductionOp
 
 if not TYPE_CHECKING:  # a type checker reports names that do not exist
     __getattr__ = unsupported_names(__name__)
@@ -57,6 +58,8 @@ __all__ = [
     "CopyG2SOp",
     "CopyReduceBulkTensorTileS2GOp",
     "LoadCacheMode",
+    "ReductionKind",
+    "ReductionOp",
     "TmaInfo",
     "copy_tensormap",
     "cp_fence_tma_desc_release",
@@ -68,6 +71,8 @@ __all__ = [
     "tma_partition",
     "update_tma_descriptor",
 ]
+
+ReductionKind = ReductionOp
 
 
 @dataclass(frozen=True)

@@ -214,7 +214,10 @@ def _check(op: Any, types: dict[Any, tuple[Any, ...]]) -> None:
     shapes = [tuple(map(int, shape.split("x"))) for a, shape in MMA_SYNC if a == kind]
     if tuple(op.shape_mnk) not in shapes:
         known = ", ".join(str(shape) for shape in shapes)
-        raise DSLTypeError(f"{name} has the shapes {known}, not {op.shape_mnk}")
+        raise DSLTypeError(
+            f"{name} has the shapes {known}, not {op.shape_mnk}",
+            hint="make_tiled_mma(op, atom_layout_mnk=..., permutation_mnk=...) makes larger tiles",
+        )
 
 
 def _name(dtype: Any) -> str:

@@ -3,5 +3,16 @@
 from basedsl_cute.ops.flash.attention import attention
 from basedsl_cute.ops.flash.gradients import attention_backward
 from basedsl_cute.ops.gemm.matmul import matmul
+from basedsl_cute.ops.layer.gated import gated_linear
+from basedsl_cute.ops.layer.norm import layer_norm, rms_norm
+from basedsl_cute.ops.layer.rotary import rotary
 
-__all__ = ["attention", "attention_backward", "matmul"]
+__all__ = [
+    "attention",
+    "attention_backward",
+    "gated_linear",
+    "layer_norm",
+    "matmul",
+    "rms_norm",
+    "rotary",
+]

@@ -93,4 +93,7 @@ def make_pipeline_state(user_type: PipelineUserType, stages: int) -> PipelineSta
         return PipelineState(stages, 0, 0, 1)
     if user_type is PipelineUserType.Consumer:
         return PipelineState(stages, 0, 0, 0)
-    raise DSLTypeError(f"a state is a producer's or a consumer's, not {user_type!r}")
+    raise DSLTypeError(
+        f"a state is a producer's or a consumer's, not {user_type!r}",
+        hint="cute.pipeline.PipelineUserType.Producer, or .Consumer",
+    )

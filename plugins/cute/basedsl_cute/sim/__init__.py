@@ -5,6 +5,9 @@
 and `machine` is the hardware: memories, barriers, copies, matrix instructions.
 """
 
+from pathlib import Path
+
+from basedsl import mark_internal
 from basedsl_cute.sim.errors import (
     ArithmeticTrapError,
     AssertionFailedError,
@@ -28,6 +31,8 @@ from basedsl_cute.sim.machine_model import Machine
 from basedsl_cute.sim.nvidia import NVIDIA, NvidiaGPU
 from basedsl_cute.sim.options import SimOptions
 from basedsl_cute.sim.profiling import predict, profile
+
+mark_internal(str(Path(__file__).parent))  # a plugin may use the simulator without the DSL cute
 
 __all__ = [
     "NVIDIA",

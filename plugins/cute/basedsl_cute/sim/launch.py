@@ -42,8 +42,10 @@ _AT_ONCE = 16  # clusters that run together in a shuffled schedule, at least
 
 def triple(value: Any, what: str) -> tuple[int, int, int]:
     """Convert a grid, block or cluster to three ints. Raises LaunchError, which calls it `what`."""
-    if type(value) is tuple and len(value) == 3 and all(type(n) is int and n > 0 for n in value):
-        return value
+    if type(value) is tuple and len(value) == 3:
+        x, y, z = value
+        if type(x) is type(y) is type(z) is int and x > 0 and y > 0 and z > 0:
+            return value
     extents = three_extents(what, value, _is_integer)
     if isinstance(extents, LaunchProblem):
         raise LaunchError(extents.message, hint=extents.hint)

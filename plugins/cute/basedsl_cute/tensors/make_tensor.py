@@ -164,7 +164,10 @@ def make_smem_tensor(
 def checked_alignment(align: Any, what: str) -> int:
     """The alignment in bytes itself; DSLTypeError unless it is a power of two."""
     if type(align) is not int or align < 1 or align & (align - 1):
-        raise DSLTypeError(f"{what}: an alignment is a power of two of bytes, not {align!r}")
+        raise DSLTypeError(
+            f"{what}: an alignment is a power of two of bytes, not {align!r}",
+            hint="16 allows vectors of 128 bits, 128 is what TMA needs, 1024 what swizzles need",
+        )
     return align
 
 

@@ -278,7 +278,7 @@ class Tensor(NoVector):
 
     # Elements -----------------------------------------------------------------------------------
 
-    def __getitem__(self, coord: Any) -> Any:
+    def __getitem__(self, coord: Any, *, loc: Any = None, ip: Any = None) -> Any:
         coord = self._checked(coord)
         self._check_bounds(coord)
         if _has_none(coord):
@@ -297,7 +297,7 @@ class Tensor(NoVector):
         )
         return self.element_type.from_value(load.value)
 
-    def __setitem__(self, coord: Any, value: Any) -> None:
+    def __setitem__(self, coord: Any, value: Any, *, loc: Any = None, ip: Any = None) -> None:
         coord = self._checked(coord)
         self._check_bounds(coord)
         trace = current_trace("writing a tensor")

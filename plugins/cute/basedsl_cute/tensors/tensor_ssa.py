@@ -145,7 +145,7 @@ class TensorSSA:
 
     # Elements -------------------------------------------------------------------------------------
 
-    def __getitem__(self, coord: Any) -> Any:
+    def __getitem__(self, coord: Any, *, loc: Any = None, ip: Any = None) -> Any:
         coord = as_coordinate(coord)
         rank = algebra.rank(self.shape)
         if isinstance(coord, tuple) and len(coord) != rank:

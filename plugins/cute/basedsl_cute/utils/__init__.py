@@ -2,25 +2,35 @@
 
 from typing import TYPE_CHECKING
 
+from basedsl import imported_later
 from basedsl_cute.algebra.draw import print_latex, print_latex_tv
 from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.tensors.numeric_kinds import is_fp8_dtype
 
 if TYPE_CHECKING:
     from basedsl_cute.dsl.hardware_info import HardwareInfo, get_smem_capacity_in_bytes
-    from basedsl_cute.utils import (
+    from basedsl_cute.utils import (  # noqa: F401
         blackwell_helpers,
         blockscaled_layout,
         distributed,
         epilogue,
         gemm,
+        group_scheduler,
         hardware_info,
         hopper_helpers,
+        launch_scheduler,
+        layout_enum,
+        shared_memory_report,
+        sm90,
+        sm100,
+        smem_allocator,
+        static_persistent_tile_scheduler,
         tensor_helpers,
+        tensormap_manager,
+        tile_scheduler,
+        tmem_allocator,
+        vector_width,
     )
-    from basedsl_cute.utils import blackwell_helpers as sm100
-    from basedsl_cute.utils import hopper_helpers as sm90
-    from basedsl_cute.utils import tile_scheduler as static_persistent_tile_scheduler
     from basedsl_cute.utils.blackwell_helpers import compute_epilogue_tile_shape
     from basedsl_cute.utils.group_scheduler import (
         GroupedGemmTileSchedulerHelper,
@@ -46,34 +56,7 @@ if TYPE_CHECKING:
     from basedsl_cute.utils.vector_width import common_vector
 else:  # a type checker reports names that do not exist
     # A kernel uses few of these, and importing all of them takes time in every program.
-    __getattr__ = unsupported_names(
-        __name__,
-        later={
-            "blackwell_helpers": "compute_epilogue_tile_shape",
-            "blockscaled_layout": "",
-            "distributed": "",
-            "epilogue": "",
-            "gemm": "",
-            "group_scheduler": """GroupedGemmTileSchedulerHelper
-                StaticPersistentGroupTileScheduler create_initial_search_state""",
-            "hardware_info": "HardwareInfo get_smem_capacity_in_bytes",
-            "hopper_helpers": "",
-            "launch_scheduler": """ClcDynamicPersistentTileScheduler
-                ClcDynamicPersistentTileSchedulerParams""",
-            "layout_enum": "LayoutEnum",
-            "shared_memory_report": "SmemReport smem_report",
-            "sm90": "",
-            "sm100": "",
-            "smem_allocator": "SmemAllocator SmemPartition",
-            "static_persistent_tile_scheduler": "",
-            "tensor_helpers": "create_cute_tensor_for_fp8",
-            "tensormap_manager": "TensorMapManager TensorMapUpdateMode",
-            "tile_scheduler": """PersistentTileSchedulerParams StaticPersistentRuntimeTileScheduler
-                StaticPersistentTileScheduler WorkTileInfo""",
-            "tmem_allocator": "TmemAllocator get_num_tmem_alloc_cols",
-            "vector_width": "common_vector",
-        },
-    )
+    __getattr__ = imported_later(__name__, unsupported_names(__name__))
 
 __all__ = [
     "ClcDynamicPersistentTileScheduler",

@@ -13,6 +13,7 @@ from typing import Any
 from basedsl import DSLTypeError, Numeric, Uint8
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.dsl.hardware_info import get_smem_capacity_in_bytes
 from basedsl_cute.tensors.make_tensor import (
     alloc_smem,
     as_layout,
@@ -50,6 +51,13 @@ class SmemAllocator:
     >>> print(x[:4])
     [31 30 29 28]
     """
+
+    @staticmethod
+    def capacity_in_bytes(compute_capability: str | None = None) -> int:
+        """Return the most shared memory of one block in bytes, of a target such as "sm_90" or, by
+        default, of the current one.
+        """
+        return get_smem_capacity_in_bytes(compute_capability)
 
     @takes_location
     def allocate(self, size_or_type: Any, byte_alignment: int = 1, *, partition: Any = None) -> Any:

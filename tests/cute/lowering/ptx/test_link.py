@@ -4,6 +4,7 @@ what is missing.
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 
 import llvmlite.binding as llvm
@@ -75,10 +76,32 @@ def x():
     return np.ones(32, np.float32)
 
 
+def lto_ir(arch):
+    """Make LTO-IR of `twice_plus` by libnvvm, as nvcc -dlto does."""
+    nvvm = ctypes.CDLL(str(ptxas.find_libnvvm()))
+    version = "!nvvmir.version = !{!0}\n!0 = !{i32 2, i32 0}\n"
+    layout = 'target datalayout = "e-i64:64-i128:128-v16:16-v32:32-n16:32:64"\n'
+    text, program = (layout + LLVMIR + version).encode(), ctypes.c_void_p()
+    size = ctypes.c_size_t()
+    options = (ctypes.c_char_p * 2)(
+        f"-arch={arch.replace('sm_', 'compute_')}".encode(), b"-gen-lto"
+    )
+    nvvm.nvvmCreateProgram(ctypes.byref(program))
+    nvvm.nvvmAddModuleToProgram(program, text, ctypes.c_size_t(len(text)), b"lib")
+    assert nvvm.nvvmCompileProgram(program, 2, options) == 0
+    nvvm.nvvmGetCompiledResultSize(program, ctypes.byref(size))
+    made = ctypes.create_string_buffer(size.value)
+    nvvm.nvvmGetCompiledResult(program, made)
+    nvvm.nvvmDestroyProgram(ctypes.byref(program))
+    return made.raw
+
+
 def library(folder, kind, arch=ARCH):
     path = folder / f"lib.{kind}"
     if kind == "ptx":
         path.write_text(PTX)
+    elif kind == "ltoir":
+        path.write_bytes(lto_ir(arch))
     elif kind == "bc":
         path.write_bytes(llvm.parse_assembly(LLVMIR, llvm.create_context()).as_bitcode())
     else:
@@ -135,6 +158,23 @@ def test_a_symbol_that_nothing_defines_is_named_with_its_line(x, tmp_path):
         assert "LinkLibraries" in caught.value.hint
 
 
+without_libnvvm = pytest.mark.skipif(ptxas.find_libnvvm() is None, reason="no libnvvm")
+
+
+@without_libnvvm
+def test_lto_ir_is_linked(tmp_path, x):
+    code = compiled(calling, x, library(tmp_path, "ltoir"))
+    assert ".extern .func" in code.__ptx__
+    assert code.__cubin__[:4] == b"\x7fELF" and int.from_bytes(code.__cubin__[16:18], "little") == 2
+    assert b"twice_plus" in code.__cubin__
+
+
+@without_libnvvm
+def test_lto_ir_for_a_newer_gpu_is_named(tmp_path, x):
+    with pytest.raises(DSLError, match=r"lib\.ltoir is LTO-IR that libnvvm cannot read for sm_90a"):
+        compiled(calling, x, library(tmp_path, "ltoir", "sm_100a"))
+
+
 @pytest.mark.parametrize("kind", ["cubin", "a", "fatbin"])
 def test_a_library_for_another_architecture_is_named(tmp_path, x, kind):
     with pytest.raises(DSLError, match=rf"the library lib.{kind} has no code for sm_90a"):
@@ -159,7 +199,10 @@ def test_libraries_of_the_toolkit_are_found_by_name(x, tmp_path):
     [
         ("nope.cubin", "which is no file"),
         ("lib.so", "whose kind cannot be linked"),
-        *((f"text.{kind}", f"which is no .{kind} file") for kind in ("bc", "o", "a", "fatbin")),
+        *(
+            (f"text.{kind}", f"which is no .{kind} file")
+            for kind in ("bc", "o", "a", "fatbin", "ltoir")
+        ),
     ],
 )
 def test_files_that_cannot_be_linked(tmp_path, x, name, message):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import basedsl_cute.sim.profiling as profiling
+from basedsl import DSLCallError
 from basedsl_cute.sim import predict, profile
 from basedsl_cute.sim.profiling.rates import rates_of
 from tests.cute.sim.profiling import kernels
@@ -64,7 +65,7 @@ def test_other_architectures():
     )
     assert ampere.seconds > 1.5 * hopper.seconds
     assert "derived from" in ampere.rates.source
-    with pytest.raises(KeyError, match="no rates are known for 'sm_75'"):
+    with pytest.raises(DSLCallError, match="no rates are known for 'sm_75'"):
         predict(kernels.copied, x, y, arch="sm_75")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from basedsl_cute.sim.translate.liveness import last_uses
+from basedsl_cute.sim.translate.liveness import last_uses, steady_loads
 
 BODY = """
 %x = nvvm.read.ptx.sreg.tid.x : i32
@@ -34,3 +34,25 @@ def test_values_end_with_their_last_use(record, ops):
     assert set(ends[check]) == {v, choice.results[0]}  # which the report shows
     then = choice.regions[0]
     assert last_uses(then) == {}  # what it yields is needed outside
+
+
+MEMORY = """
+%one = arith.constant 1 : i64
+%a = llvm.alloca %one x i32 : (i64) -> !llvm.ptr
+%x = llvm.load %a : !llvm.ptr -> i32
+%y = arith.addi %x, %x : i32
+llvm.store %y, %a : i32, !llvm.ptr
+%u = llvm.load %a : !llvm.ptr -> i32
+%w = llvm.load %a : !llvm.ptr -> i32
+llvm.store %w, %a : i32, !llvm.ptr
+%v = arith.addi %u, %u : i32
+%s = llvm.load %a : !llvm.ptr -> i32
+%t = arith.bitcast %s : i32 to f32
+"""
+
+
+def test_loads_are_steady_until_a_store(record, ops):
+    kernel = record("", MEMORY)
+    before, across, stored, renamed = ops(kernel, "llvm.load")
+    assert steady_loads(kernel.body) == {before, stored}
+    assert across.results and renamed.results  # used after a store; part of another value

@@ -13,7 +13,7 @@ from typing import Any
 from basedsl import DSLTypeError, Erase, Keep, PipelineContext, Replace, RuleResult, RuleTable
 from basedsl_cute.algebra.tmem import TMEM_COLUMN_BITS
 from basedsl_cute.dialect import CuteOp
-from basedsl_cute.dialect.atoms import COPY_ATOMS
+from basedsl_cute.dialect.atoms import COPY_ATOMS, mma_atom
 from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, FIELDS_ATTRIBUTE, SMEM_ALIGNMENT
 from basedsl_cute.dialect.ops import (
     AllocRmem,
@@ -297,8 +297,13 @@ COPY_LOWERINGS = {
 @RULES.register("cute.gemm", reads_types=True)
 def gemm(b: Rewriter, op: Gemm) -> RuleResult:
     """Lower "universal_fma" to `math.fma` on the elements at the four addresses, others to
-    `mma.sync`.
+    `mma.sync`, those of other plugins as they say.
     """
+    atom = mma_atom(op.atom)
+    if atom is not None and atom.lower is not None:
+        require(atom.requirement, b.target, op.op)
+        atom.lower(b, op)
+        return Erase()
     if op.atom != "universal_fma":
         warp_matrix.multiply(b, op)
         return Erase()

@@ -1,8 +1,10 @@
-"""Libraries that kernels are linked with: LLVM bitcode, PTX, cubins, objects and static archives.
+"""Libraries that kernels are linked with: LLVM bitcode, PTX, LTO-IR, machine code, archives.
 
 Bitcode is linked by LLVM before it makes PTX, as CUDA's own math library is. With all others ptxas
 makes a relocatable object of the kernels, and nvlink, which comes with the package
-nvidia-cuda-nvcc, an executable of it and the libraries. A library's name without a folder is also
+nvidia-cuda-nvcc, an executable of it and the libraries. LTO-IR, which nvcc and NVRTC make with
+-dlto, becomes machine code then, by libnvvm; the kernels, which are machine code, call it. A
+library's name without a folder is also
 looked for in the CUDA toolkit, which has libcudadevrt.a.
 """
 
@@ -22,6 +24,7 @@ _ELF, _ARCHIVE = b"\x7fELF", b"!<arch>\n"
 #: How files of each kind that nvlink takes begin.
 _LINKED: dict[str, bytes] = {
     ".ptx": b"", ".cubin": _ELF, ".o": _ELF, ".a": _ARCHIVE, ".fatbin": b"\x50\xed\x55\xba",
+    ".ltoir": b"\xedCN\x7f",
 }  # fmt: skip
 _BITCODE_BEGINS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 _CUDA_MACHINE = 190  # e_machine of an ELF file with code for GPUs
@@ -86,6 +89,7 @@ def linked_of(paths: Sequence[str]) -> tuple[str, ...]:
 
 _UNDEFINED = re.compile(r"Undefined reference to '([^']+)'")
 _OTHER_ARCH = re.compile(r"Input file '([^']+)' arch does not match|not found in '([^']+)'")
+_OTHER_LTO = re.compile(r"(\S+\.ltoir): parse Invalid value")
 _NEWER_PTX = "SM version specified by .target is higher"
 _UNREADABLE = re.compile(r"Could not open input file '([^']+)'")
 
@@ -108,12 +112,31 @@ def link(
         source, target = Path(folder, "kernel.o"), Path(folder, "linked.cubin")
         source.write_bytes(assembly.cubin)
         files = [file for path in paths for file in _files_of(Path(path), Path(folder))]
-        command = [str(found), f"-arch={arch}", str(source), *files, "-o", str(target)]
+        options = [f"-arch={arch}", *_lto_options(paths, Path(folder))]
+        command = [str(found), *options, str(source), *files, "-o", str(target)]
         done = run(command, capture_output=True, text=True, check=False)
         said = done.stdout + done.stderr
         if done.returncode:
             raise _refused(said, arch, paths, span)
         return ptxas.Assembly(target.read_bytes(), assembly.kernels, assembly.warnings)
+
+
+def _lto_options(paths: Sequence[str], folder: Path) -> list[str]:
+    """Return nvlink's options where a library is LTO-IR, none else. Raises DSLRuntimeError without
+    libnvvm.
+    """
+    if not any(path.endswith(".ltoir") for path in paths):
+        return []
+    libnvvm = ptxas.find_libnvvm()
+    if libnvvm is None:
+        raise DSLRuntimeError(
+            "there is no libnvvm to link LTO-IR with",
+            hint="pip install nvidia-nvvm, or set CUDA_TOOLKIT_PATH to a CUDA toolkit",
+        )
+    # nvlink looks for it where a CUDA toolkit has it, which the package nvidia-nvvm has not.
+    (folder / "lib64").mkdir()
+    (folder / "lib64" / "libnvvm.so").symlink_to(libnvvm)
+    return ["-lto", f"-nvvmpath={folder}"]
 
 
 def _files_of(library: Path, folder: Path) -> list[str]:
@@ -156,6 +179,13 @@ def _refused(said: str, arch: str, paths: Sequence[str], span: Span | None) -> D
             f"the library {name} has no code for {arch}",
             span,
             hint=f"compile it for {arch}, or link its PTX",
+        )
+    newer = _OTHER_LTO.search(said)
+    if newer is not None:
+        return DSLError(
+            f"the library {Path(newer[1]).name} is LTO-IR that libnvvm cannot read for {arch}",
+            span,
+            hint=f"make it with -arch={arch.replace('sm_', 'compute_')}, by this CUDA or an older",
         )
     if _NEWER_PTX in said:
         names = " or ".join(Path(path).name for path in paths if path.endswith(".ptx"))

@@ -97,6 +97,19 @@ def find_toolkit_library(name: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
+def find_libnvvm() -> Path | None:
+    """Find the library that makes machine code of LTO-IR, in the places of `find_ptxas`; None
+    without one.
+    """
+    tool = find_ptxas()
+    if tool is None:
+        return None
+    packages = _package_folders("nvidia.cu13", "nvidia.cuda_nvcc")
+    folders = [tool.resolve().parents[1] / "nvvm" / "lib64", *(f / "lib" for f in packages)]
+    found = [path for folder in folders for path in sorted(folder.glob("libnvvm.so*"))]
+    return found[0] if found else None
+
+
 def toolkit_version() -> tuple[int, int] | None:
     """Return the CUDA version of the ptxas that is used; None without one."""
     found = find_ptxas()

@@ -129,14 +129,14 @@ def exchange(
     w: Any,
     count: cute.Int32,
     blocks: cute.Int32,
-    stream: cute.Stream,
+    stream: cute.Int64,
     parts: cute.Constexpr,
     sums: cute.Constexpr,
     plan: cute.Constexpr,
 ):
     """Launch `exchange_kernel` on flat tensors."""
     exchange_kernel(x, y, w, count, parts, sums, plan).launch(
-        grid=blocks, block=plan.threads, stream=stream
+        grid=blocks, block=plan.threads, stream=cute.Stream(stream.ir_value())
     )
 
 
@@ -147,8 +147,10 @@ def two_shot(
     w: Any,
     count: cute.Int32,
     blocks: cute.Int32,
-    stream: cute.Stream,
+    stream: cute.Int64,
     plan: cute.Constexpr,
 ):
     """Launch `two_shot_kernel` on flat tensors."""
-    two_shot_kernel(x, y, w, count, plan).launch(grid=blocks, block=plan.threads, stream=stream)
+    two_shot_kernel(x, y, w, count, plan).launch(
+        grid=blocks, block=plan.threads, stream=cute.Stream(stream.ir_value())
+    )

@@ -205,7 +205,7 @@ def gather_product(
     k: cute.Int32,
     half_bytes: cute.Int64,
     blocks: cute.Int32,
-    stream: cute.Stream,
+    stream: cute.Int64,
     plan: cute.Constexpr,
 ):
     """Launch `gather_product_kernel` on flat tensors: `x` (rows, k), `b` (n, k), and `y` of the
@@ -233,7 +233,7 @@ def gather_product(
         grid=grid,
         block=(cfg.threads, 1, 1),
         cluster=(*cfg.cluster, 1),
-        stream=stream,
+        stream=cute.Stream(stream.ir_value()),
         min_blocks_per_mp=1,
         use_pdl=cfg.overlap,
     )  # fmt: skip

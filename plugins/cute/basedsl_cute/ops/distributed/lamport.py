@@ -36,9 +36,9 @@ def buffer_bytes(blocks: int, ranks: int, threads: int) -> int:
     return blocks * BUFFERS * ranks * threads * 16
 
 
-def _place(w: Any, rank: Any, turn: Any, source: Any, plan: Plan) -> Any:
-    """Return the address of this thread's vector of `source` in the buffers of `rank`."""
-    number = (arch.block_idx()[0] * BUFFERS + (turn % BUFFERS).to(cute.Int32)) * w.num_ranks
+def _place(w: Any, rank: Any, turn: Any, slot: Any, source: Any, plan: Plan) -> Any:
+    """Return the address of this thread's vector of `source` in buffers `slot` of `rank`."""
+    number = (slot * BUFFERS + (turn % BUFFERS).to(cute.Int32)) * w.num_ranks
     vector = (number + source) * plan.threads + arch.thread_idx()[0]
     return w.peer(rank).iterator.toint() + cute.Int64(vector) * 16
 
@@ -54,7 +54,7 @@ def _load(address: Any) -> Any:
 
 
 @cute.jit
-def _arrived(address: Any, w: Any, source: Any):
+def _arrived(address: Any, w: Any, slot: Any, source: Any):
     """Read the vector at `address` until none of its words is empty."""
     a, b, c, d = _load(address)
     waits = cute.Boolean(a == EMPTY or b == EMPTY or c == EMPTY or d == EMPTY)
@@ -64,9 +64,51 @@ def _arrived(address: Any, w: Any, source: Any):
             a, b, c, d = _load(address)
             waits = cute.Boolean(a == EMPTY or b == EMPTY or c == EMPTY or d == EMPTY)
             if waits:
-                slot = arch.block_idx()[0]
                 waits = cute.Boolean(w.signals.is_patient(begin, source, 0, EMPTY, slot))
     return a, b, c, d
+
+
+@cute.jit
+def push_vector(own: Any, w: Any, turn: Any, slot: Any, plan: cute.Constexpr):
+    """Push this thread's vector, a fragment, to all peers, through the buffers `slot`."""
+    bits = cute.recast_tensor(own, cute.Uint32)
+    words = [cute.Uint32(0) if bits[n] == EMPTY else bits[n] for n in range(_WORDS)]
+    for n in cute.range_constexpr(_WORDS):
+        bits[n] = words[n]
+    for step in cute.range_constexpr(1, w.num_ranks):
+        peer = (w.rank + step) % w.num_ranks
+        _store(_place(w, peer, turn, slot, w.rank, plan), words)
+
+
+@cute.jit
+def sum_vectors(own: Any, total: Any, w: Any, turn: Any, slot: Any, plan: cute.Constexpr):
+    """Add all ranks' vectors of this thread in Float32 `total`, in the order of ranks: what was
+    pushed from `own`, and the peers' when they arrive.
+    """
+    for source in cute.range_constexpr(w.num_ranks):
+        part = cute.make_rmem_tensor((plan.vector,), plan.dtype)
+        got = cute.recast_tensor(part, cute.Uint32)
+        if source == w.rank:
+            cute.autovec_copy(own, part)
+        else:
+            arrived = _arrived(_place(w, w.rank, turn, slot, source, plan), w, slot, source)
+            for n in cute.range_constexpr(_WORDS):
+                got[n] = arrived[n]
+        value = part.load().to(cute.Float32)
+        if cute.const_expr(source > 0):
+            value = total.load() + value
+        total.store(value)
+
+
+@cute.jit
+def empty_buffers(w: Any, turn: Any, slot: Any, plan: cute.Constexpr):
+    """Empty this thread's place in the next but one buffers of `slot`: by all threads of a block,
+    of which any may have a vector then.
+    """
+    empty = [cute.Uint32(EMPTY)] * _WORDS
+    for source in cute.range_constexpr(w.num_ranks):
+        if source != w.rank:
+            _store(_place(w, w.rank, turn + 2, slot, source, plan), empty)
 
 
 @cute.kernel
@@ -76,34 +118,13 @@ def lamport_kernel(x: cute.Tensor, y: cute.Tensor, w: Any, count: cute.Int32, pl
     turn = w.signals.counter(block)
     i = block * plan.threads + thread
     if i < count:
-        own = fragment_of(plan)
+        own, total = fragment_of(plan), fragment_of(plan, cute.Float32)
         cute.autovec_copy(vectors_at(address_of(x, 0, plan), plan)[None, i], own[None, 0])
-        bits = cute.recast_tensor(own, cute.Uint32)
-        words = [cute.Uint32(0) if bits[n] == EMPTY else bits[n] for n in range(_WORDS)]
-        for step in cute.range_constexpr(1, w.num_ranks):
-            peer = (w.rank + step) % w.num_ranks
-            _store(_place(w, peer, turn, w.rank, plan), words)
-        total = fragment_of(plan, cute.Float32)
-        for source in cute.range_constexpr(w.num_ranks):
-            part = fragment_of(plan)
-            got = cute.recast_tensor(part, cute.Uint32)
-            if source == w.rank:
-                for n in cute.range_constexpr(_WORDS):
-                    got[n] = words[n]
-            else:
-                arrived = _arrived(_place(w, w.rank, turn, source, plan), w, source)
-                for n in cute.range_constexpr(_WORDS):
-                    got[n] = arrived[n]
-            value = part.load().to(cute.Float32)
-            if cute.const_expr(source > 0):
-                value = total.load() + value
-            total.store(value)
-        empty = [cute.Uint32(EMPTY)] * _WORDS
-        for source in cute.range_constexpr(w.num_ranks):
-            if source != w.rank:
-                _store(_place(w, w.rank, turn + 2, source, plan), empty)
+        push_vector(own[None, 0], w, turn, block, plan)
+        sum_vectors(own[None, 0], total[None, 0], w, turn, block, plan)
         result = rounded(total, plan)
         cute.autovec_copy(result[None, 0], vectors_at(address_of(y, 0, plan), plan)[None, i])
+    empty_buffers(w, turn, block, plan)
     end_turns(w, turn + 1)
 
 
@@ -114,8 +135,10 @@ def lamport(
     w: Any,
     count: cute.Int32,
     blocks: cute.Int32,
-    stream: cute.Stream,
+    stream: cute.Int64,
     plan: cute.Constexpr,
 ):
     """Launch `lamport_kernel` on flat tensors."""
-    lamport_kernel(x, y, w, count, plan).launch(grid=blocks, block=plan.threads, stream=stream)
+    lamport_kernel(x, y, w, count, plan).launch(
+        grid=blocks, block=plan.threads, stream=cute.Stream(stream.ir_value())
+    )

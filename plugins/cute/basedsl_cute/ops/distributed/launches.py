@@ -62,8 +62,8 @@ class Launch:
     code: Any = None
     reshapes: bool = False  # some array is not flat
 
-    def run(self, arrays: tuple[Flat, ...], stream: Any) -> None:
-        """Launch it on arrays."""
+    def run(self, arrays: tuple[Flat, ...], stream: int) -> None:
+        """Launch it on arrays, and on the stream of a handle."""
         given = (*(one.array for one in arrays), self.memory, *self.numbers, stream)
         if not arrays[0].is_on_gpu:
             self.function(*given, *self.statics)
@@ -78,9 +78,9 @@ class Launch:
 
 
 class Launches:
-    """The launches of a workspace. `stream` gives the current stream."""
+    """The launches of a workspace. `stream` gives the handle of the current stream."""
 
-    def __init__(self, stream: Callable[[], Any]) -> None:
+    def __init__(self, stream: Callable[[], int]) -> None:
         self._stream = stream
         self._kept: dict[Any, Launch] = {}
 
@@ -115,9 +115,9 @@ def _key(arrays: tuple[Any, ...]) -> Any:
     if torch is None:
         return None
     tensor: Any = torch.Tensor
-    found: list[Any] = []
+    found: tuple[Any, ...] = ()
     for x in arrays:
         if type(x) is not tensor or x.is_neg() or not x.is_contiguous():
             return None
-        found += (x.shape, x.dtype, x.device, x.data_ptr() & 15)
-    return tuple(found)
+        found += (x.shape, x.dtype, x.get_device(), x.data_ptr() & 15)
+    return found

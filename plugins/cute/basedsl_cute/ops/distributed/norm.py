@@ -35,6 +35,43 @@ def _sum_of_block(value: Any, partial: Any, threads: cute.Constexpr):
     return result
 
 
+@cute.jit
+def write_norm(
+    total: Any,
+    before: Any,
+    residual: Any,
+    weight: Any,
+    y: Any,
+    row: Any,
+    count: Any,
+    epsilon: Any,
+    plan: cute.Constexpr,
+):
+    """Add the residual `before` to the Float32 sums `total` of a row, and write it and its norm."""
+    warps = cute.ceil_div(plan.threads, arch.WARP_SIZE)
+    partial = cute.make_tensor(arch.alloc_smem(cute.Float32, warps), warps)
+    for u in cute.range_constexpr(plan.unroll):
+        if u * plan.threads + arch.thread_idx()[0] < count:
+            summed = total[None, u].load() + before[None, u].load().to(cute.Float32)
+            total[None, u].store(summed)
+        else:
+            total[None, u].fill(0.0)
+    kept = rounded(total, plan)
+    store_chunk(kept, address_of(residual, row * count, plan), count, plan)
+    # The weights are in the L1 cache: registers that kept them would cost a resident block.
+    scale = fragment_of(plan)
+    load_chunk(address_of(weight, 0, plan), count, scale, plan)
+    value = kept.load().to(cute.Float32)
+    squares = (value * value).reduce(cute.ReductionOp.ADD, cute.Float32(0.0), 0)
+    squares = _sum_of_block(squares, partial, plan.threads)
+    columns = (count * plan.vector).to(cute.Float32)
+    factor = cute.math.rsqrt(squares / columns + epsilon)
+    result = fragment_of(plan, cute.Float32)
+    value = kept.load().to(cute.Float32)
+    result.store(value * factor * scale.load().to(cute.Float32))
+    store_chunk(rounded(result, plan), address_of(y, row * count, plan), count, plan)
+
+
 @cute.kernel
 def norm_kernel(
     x: cute.Tensor,
@@ -52,8 +89,6 @@ def norm_kernel(
     A row has `count` vectors, at most a chunk; a block takes one row at a time.
     """
     block, blocks = arch.block_idx()[0], arch.grid_dim()[0]
-    partial = arch.alloc_smem(cute.Float32, cute.ceil_div(plan.threads, arch.WARP_SIZE))
-    partial = cute.make_tensor(partial, cute.ceil_div(plan.threads, arch.WARP_SIZE))
     turn = w.signals.counter(block)
     push_to_all(address_of(x, block * count, plan), count, w, turn, plan)
     ahead = fragment_of(plan)
@@ -71,26 +106,7 @@ def norm_kernel(
         wait_for_peers(w, turn)
         total = fragment_of(plan, cute.Float32)
         sum_chunks(address_of(x, row * count, plan), count, w, turn, total, plan)
-        for u in cute.range_constexpr(plan.unroll):
-            if u * plan.threads + arch.thread_idx()[0] < count:
-                summed = total[None, u].load() + before[None, u].load().to(cute.Float32)
-                total[None, u].store(summed)
-            else:
-                total[None, u].fill(0.0)
-        kept = rounded(total, plan)
-        store_chunk(kept, address_of(residual, row * count, plan), count, plan)
-        # The weights are in the L1 cache: registers that kept them would cost a resident block.
-        scale = fragment_of(plan)
-        load_chunk(address_of(weight, 0, plan), count, scale, plan)
-        value = kept.load().to(cute.Float32)
-        squares = (value * value).reduce(cute.ReductionOp.ADD, cute.Float32(0.0), 0)
-        squares = _sum_of_block(squares, partial, plan.threads)
-        columns = (count * plan.vector).to(cute.Float32)
-        factor = cute.math.rsqrt(squares / columns + epsilon)
-        result = fragment_of(plan, cute.Float32)
-        value = kept.load().to(cute.Float32)
-        result.store(value * factor * scale.load().to(cute.Float32))
-        store_chunk(rounded(result, plan), address_of(y, row * count, plan), count, plan)
+        write_norm(total, before, residual, weight, y, row, count, epsilon, plan)
         turn += 1
     end_turns(w, turn)
 
@@ -106,13 +122,13 @@ def all_reduce_norm(
     count: cute.Int32,
     epsilon: cute.Float32,
     blocks: cute.Int32,
-    stream: cute.Stream,
+    stream: cute.Int64,
     plan: cute.Constexpr,
 ):
     """Launch `norm_kernel` on flat tensors."""
     norm_kernel(x, residual, weight, y, w, rows, count, epsilon, plan).launch(
         grid=blocks,
         block=plan.threads,
-        stream=stream,
+        stream=cute.Stream(stream.ir_value()),
         min_blocks_per_mp=min(2, 1024 // plan.threads),
     )

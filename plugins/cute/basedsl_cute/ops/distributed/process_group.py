@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import socket
 import warnings
 from collections.abc import Callable
 from typing import Any
 
-from basedsl import DSLRuntimeError
+from basedsl import DSLCallError, DSLRuntimeError
 from basedsl_cute.distributed import empty
-from basedsl_cute.interop.cuda import StreamHandle
 from basedsl_cute.ops.distributed.lamport import EMPTY
 from basedsl_cute.ops.distributed.products import SLOTS, ProductWorkspace
 from basedsl_cute.ops.distributed.workspaces import Workspace, sizes
 
-BLOCKS, THREADS = 128, 512
+# Two blocks of each of an H200's multiprocessors: 10 % faster for large arrays than one of 512.
+BLOCKS, THREADS = 264, 256
 TIMEOUT = 30.0
 
+_LEAST = 1 << 26  # bytes of a workspace for products
+_products: dict[Any, ProductWorkspace] = {}  # by the name of a group and the number of a device
+_on_forget: list[Callable[[str], None]] = []
 _found: dict[Any, Workspace | None] = {}  # by the name of a group and the number of a device
 
 
@@ -54,16 +58,16 @@ def product_workspace(
     return ProductWorkspace(memory, nbytes, blocks, _current_stream(torch))
 
 
-def _current_stream(torch: Any) -> Callable[[], StreamHandle]:
-    """Return the function that finds the current stream of this device, as compiled code takes it.
+def _current_stream(torch: Any) -> Callable[[], int]:
+    """Return the function that finds the handle of the current stream of this device.
 
     PyTorch's object of a stream takes longer to make than a small collective.
     """
     device = torch.cuda.current_device()
     handle_of = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     if handle_of is None:
-        handle_of = lambda device: torch.cuda.current_stream(device).cuda_stream  # noqa: E731
-    return lambda: StreamHandle(handle_of(device))
+        return lambda: int(torch.cuda.current_stream(device).cuda_stream)
+    return functools.partial(handle_of, device)
 
 
 def workspace_of(group: Any, tensor: Any) -> Workspace | None:
@@ -84,10 +88,37 @@ def workspace_of(group: Any, tensor: Any) -> Workspace | None:
     return _found[key]
 
 
+def product_workspace_of(group: Any, tensor: Any, nbytes: int) -> ProductWorkspace:
+    """Return the workspace for products of a group on a tensor's device, of at least `nbytes`: made
+    with the first call, and again for a larger product, which is collective.
+    """
+    torch: Any = importlib.import_module("torch")
+    key = group.group_name, tensor.device
+    found = _products.get(key)
+    if found is not None and 2 * found.half_bytes >= nbytes:
+        return found
+    if found is not None:
+        torch.cuda.synchronize(tensor.device)
+        torch.distributed.barrier(group)  # no peer's kernel uses it any more
+        found.memory.close()
+    _products[key] = product_workspace(group, max(_LEAST, 1 << (nbytes - 1).bit_length()))
+    return _products[key]
+
+
+def on_forget(call: Callable[[str], None]) -> Callable[[str], None]:
+    """Call a function with the name of each group that is forgotten, for memory of its own."""
+    _on_forget.append(call)
+    return call
+
+
 def forget(group: Any) -> None:
     """Let go of a group's workspaces: all ranks call it after they have met, before the group is
     destroyed.
     """
+    for call in _on_forget:
+        call(group.group_name)
+    for key in [key for key in _products if key[0] == group.group_name]:
+        _products.pop(key).memory.close()
     for key in [key for key in _found if key[0] == group.group_name]:
         space = _found.pop(key)
         if space is not None:
@@ -115,6 +146,34 @@ def _why_not(group: Any, tensor: Any) -> str | None:
         if count > 1 and any(n != number and n not in peers for _, n, *_ in seen):
             return f"GPU {number} cannot reach all peers"
     return None
+
+
+def constant_for_dynamo(function: Any) -> Any:
+    """Have `torch.compile` call a function while it traces, and keep the result: what
+    `torch.compiler.assume_constant_result` does, without an import of PyTorch.
+    """
+    function._dynamo_marked_constant = True
+    return function
+
+
+@constant_for_dynamo
+def name_of(group: Any) -> str:
+    """Return the name of a group: of a process group, of a `DeviceMesh` of one mode, or the name
+    itself; None is the whole world. Raises DSLCallError for a mesh of several modes.
+    """
+    if isinstance(group, str):
+        return group
+    if group is None:
+        torch: Any = importlib.import_module("torch")
+        group = torch.distributed.group.WORLD
+    if hasattr(group, "mesh_dim_names"):
+        if group.ndim != 1:
+            raise DSLCallError(
+                f"a mesh of {group.ndim} modes is no group",
+                hint="pass the mesh of one of its modes: mesh['tp']",
+            )
+        group = group.get_group()
+    return str(group.group_name)
 
 
 def group_named(name: str) -> Any:

@@ -11,7 +11,6 @@ import numpy as np
 import basedsl_cute as cute
 from basedsl import DSLCallError, DSLTypeError
 from basedsl_cute.distributed import SymmetricTensor, simulated
-from basedsl_cute.interop.cuda import StreamHandle
 from basedsl_cute.ops.distributed.gather_product import gather_product
 from basedsl_cute.ops.distributed.launches import Flat, Launch, Launches
 from basedsl_cute.ops.distributed.product_parts import MOVERS, VECTOR, ProductPlan
@@ -23,6 +22,9 @@ _BITS = 16
 _SIZE = _BITS // 8  # bytes of an element
 _REGISTERS = 40  # of the producer's warps: those that move data have four vectors in flight
 _HALF_ALIGN = 1024  # bytes
+# Cycles until the first of what a peer pushes is there, and the bytes that arrive in a cycle
+# (measured between two H200s).
+_LATENCY, _LINK = 8750, 170
 SLOTS = 1 << 13
 """Flags of each rank in the memory of products."""
 
@@ -40,7 +42,7 @@ class ProductWorkspace:
         memory: SymmetricTensor,
         nbytes: int,
         blocks: int,
-        stream: Callable[[], Any] = lambda: StreamHandle(0),
+        stream: Callable[[], int] = lambda: 0,
     ) -> None:
         self.memory = memory
         self.half_bytes = nbytes // 2 // _HALF_ALIGN * _HALF_ALIGN
@@ -70,7 +72,7 @@ class ProductWorkspace:
         with the transpose of `weight`.
 
         `x` is (rows, k), `weight` (n, k) and `y` (rows of one part, n); the rest is that of
-        `all_gather_matmul`. A configuration has `pingpong`.
+        `all_gather_matmul`.
         """
         self.check()
         self._launches.call(self._scatter, (x, weight, y), config, False)
@@ -90,7 +92,7 @@ class ProductWorkspace:
         rows, n, k = _extents(a, b, c, ranks, "rows of all ranks")
         if not rows * n:
             return None
-        cfg = config or _chosen(rows * ranks, n, k, self.blocks, False)
+        cfg = config or _chosen(rows, ranks, n, k, self.blocks, True)
         lines, columns = _chunk(rows, k, cfg.tile[0], self.blocks * MOVERS * 2)
         self._check_room(ranks * rows * k, -(-rows // lines) * -(-k // columns))
         plan = _plan(a.dtype, cfg, lines, columns)
@@ -107,10 +109,8 @@ class ProductWorkspace:
         every, n, k = _extents(a, b, c, 1, "rows") if everywhere else _parts(a, b, c, ranks)
         if not every * n:
             return None
-        cfg = config or _chosen(every, n, k, self.blocks, True)
-        if not cfg.pingpong:
-            raise DSLCallError(f"a product with a sum takes a config with pingpong, not {cfg}")
-        tiles = -(-rows // cfg.tile[0]) * -(-n // cfg.tile[1])
+        cfg = config or _chosen(rows, ranks, n, k, self.blocks, False)
+        tiles = -(-rows // cfg.tile[0]) * -(-n // cfg.tile[1]) * cfg.warpgroups_per_tile
         twice = 2 if everywhere else 1
         self._check_room(twice * every * n, twice * tiles)
         plan = _plan(a.dtype, cfg)
@@ -178,14 +178,23 @@ def _chunk(rows: int, k: int, tile_rows: int, wanted: int) -> tuple[int, int]:
 
 
 @functools.cache
-def _chosen(m: int, n: int, k: int, blocks: int, takes_turns: bool) -> Config:
-    """The configuration that the model of `ops.hopper.config` finds fastest."""
-    every = tuple(
-        {**one, "producer_registers": _REGISTERS}
-        for one in CANDIDATES
-        if one.get("pingpong") or not takes_turns
-    )
-    return fastest_config(m, n, k, _BITS, blocks, _BITS, every)[1]
+def _chosen(rows: int, ranks: int, n: int, k: int, blocks: int, gathers: bool) -> Config:
+    """The configuration that is fastest by the model of `ops.hopper.config`, for shards of `rows`.
+
+    With an all-gather, multiprocessors that no tile of this rank's own shard is left for wait at
+    the beginning until what they need has arrived.
+    """
+
+    def cycles(one: dict[str, Any]) -> tuple[float, Config]:
+        found = fastest_config(rows * ranks, n, k, _BITS, blocks, _BITS, (one,))
+        m, columns, _ = found[1].tile
+        own = -(-rows // m) * -(-n // columns)
+        arrival = _LATENCY + (ranks - 1) * rows * k * _SIZE / _LINK
+        waiting = max(0.0, 1 - own / blocks) if gathers else 0.0
+        return found[0] + waiting * arrival, found[1]
+
+    every = ({**one, "producer_registers": _REGISTERS} for one in CANDIDATES)
+    return min((cycles(one) for one in every), key=lambda found: found[0])[1]
 
 
 @functools.cache

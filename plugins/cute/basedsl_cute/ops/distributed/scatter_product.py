@@ -47,7 +47,7 @@ from basedsl_cute.ops.hopper.collective import (
     wgmma_over_warpgroups,
 )
 from basedsl_cute.ops.hopper.config import check_config
-from basedsl_cute.ops.hopper.gemm import load_operand_pieces
+from basedsl_cute.ops.hopper.gemm import load_operand_pieces, piece_coordinate
 
 
 class Stores(NamedTuple):
@@ -116,8 +116,11 @@ def _copy_sums(y: Any, w: Any, turn: Any, shape: Any, half_bytes: Any, plan: cut
         there = half + (source + w.num_ranks).to(cute.Int64) * shard_bytes
         here = y.iterator.toint() + source.to(cute.Int64) * shard_bytes
         for tile in range(mover_number(), tiles, num_blocks() * MOVERS):
-            if arch.lane_idx() == 0:
-                w.signals.wait(source, turn + 1, tiles + tile)
+            # Of every warpgroup that shares the tile.
+            sharing = plan.cfg.warpgroups_per_tile
+            if arch.lane_idx() < sharing:
+                flag = (tiles + tile) * sharing + arch.lane_idx()
+                w.signals.wait(source, turn + 1, flag)
             arch.sync_warp()
             row, first = tile // tiles_n * bm, tile % tiles_n * bn
             for part in cute.range(bn // 64, unroll=1):
@@ -139,11 +142,12 @@ def _multiply_tiles(
     ranks = w.num_ranks
     sa, sb, sc = smem
     consumer = arch.make_warp_uniform(arch.warp_idx()) // 4 - 1
-    mma, acc, ra, rb = mma_fragments(sa, sb, 0, kinds, cfg)
+    row_block = 0 if cfg.pingpong else consumer
+    mma, acc, ra, rb = mma_fragments(sa, sb, row_block, kinds, cfg)
     piece = cfg.piece(kinds.c)
     columns = piece[1]
     pieces_n = bn // columns
-    count = bm // 64 * pieces_n
+    count = bm // cfg.rows_per_mma * pieces_n
     pieces = cute.make_tensor(acc.iterator, cute.make_layout((columns // 2, count)))
     one_piece = wgmma_over_warpgroups(kinds, 1, piece)
     thread = arch.thread_idx()[0] % 128
@@ -162,6 +166,7 @@ def _multiply_tiles(
     everyone = pipeline.NamedBarrier(1 + consumer, 128)
     is_storer = arch.make_warp_uniform(arch.warp_idx()) % 4 == 0
     tiles_m, tiles_n = cute.ceil_div(rows, bm), cute.ceil_div(n, bn)
+    flags = tiles_m * tiles_n * cfg.warpgroups_per_tile  # of a shard
 
     wait_for_predecessor(cfg)
     turn = launch_number(w)
@@ -169,13 +174,15 @@ def _multiply_tiles(
     shard_bytes = cute.Int64(rows) * n * 2
     mine = half_address(w, w.rank, turn, half_bytes)
     read = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, cfg.stages)
-    scheduler.advance_to_next_work(advance_count=consumer)
-    work = scheduler.get_current_work()
-    read.advance(consumer * k_tiles)
+    if cute.const_expr(cfg.pingpong):
+        scheduler.advance_to_next_work(advance_count=consumer)
+        work = scheduler.get_current_work()
+        read.advance(consumer * k_tiles)
     done = read.clone()
     slot = 0
     while work.is_valid_tile:
-        turn_order.wait()
+        if cute.const_expr(turn_order is not None):
+            turn_order.wait()
         mma.set(warpgroup.Field.ACCUMULATE, False)
         loads.consumer_wait(read)
         issue_mma(mma, acc, ra, rb, read.index)
@@ -183,7 +190,8 @@ def _multiply_tiles(
         read.advance()
         for _ in cute.range(1, k_tiles, unroll=1):
             mma_step(loads, mma, acc, ra, rb, read, done)
-        turn_order.arrive()
+        if cute.const_expr(turn_order is not None):
+            turn_order.arrive()
         warpgroup.wait_group(0)
         loads.consumer_release(done)
         done.advance()
@@ -191,13 +199,15 @@ def _multiply_tiles(
         m, tile_n, shard = work.tile_idx
         is_own = shard == w.rank
         exists = cute.Boolean(m < tiles_m and tile_n < tiles_n)
-        tile = m * tiles_n + tile_n
+        # A flag is for the rows of one warpgroup.
+        tile = (m * tiles_n + tile_n) * cfg.warpgroups_per_tile + row_block
         if is_own and exists:
             if thread < ranks and thread != w.rank:
                 w.signals.wait(thread, turn + 1, tile)
             everyone.arrive_and_wait()
         for i in cute.range_constexpr(count):
-            row, column = m * (bm // 64) + i // pieces_n, tile_n * pieces_n + i % pieces_n
+            where = piece_coordinate(work.tile_idx, row_block, i, pieces_n, kinds, cfg)
+            row, column, _ = where
             total = cute.make_rmem_tensor(fragment_shape, cute.Float32)
             total.store(pieces[None, i].load().reshape(fragment_shape))
             if is_own:
@@ -249,11 +259,12 @@ def _multiply_tiles(
                 elif cute.const_expr(everywhere):
                     for step in cute.range_constexpr(1, ranks):
                         peer = (w.rank + step) % ranks
-                        w.signals.notify(peer, turn + 1, tiles_m * tiles_n + tile)
-        scheduler.advance_to_next_work(advance_count=cfg.consumers)
+                        w.signals.notify(peer, turn + 1, flags + tile)
+        scheduler.advance_to_next_work(advance_count=cfg.consumers // cfg.warpgroups_per_tile)
         work = scheduler.get_current_work()
-        read.advance((cfg.consumers - 1) * k_tiles)
-        done.advance((cfg.consumers - 1) * k_tiles)
+        if cute.const_expr(cfg.pingpong):
+            read.advance((cfg.consumers - 1) * k_tiles)
+            done.advance((cfg.consumers - 1) * k_tiles)
     if is_storer:
         bulk.producer_tail()
 
@@ -339,13 +350,13 @@ def scatter_product(
     k: cute.Int32,
     half_bytes: cute.Int64,
     blocks: cute.Int32,
-    stream: cute.Stream,
+    stream: cute.Int64,
     everywhere: cute.Constexpr,
     plan: cute.Constexpr,
 ):
     """Launch `scatter_product_kernel` on flat tensors: `x` (all rows, k), `b` (n, k), and `y` of n
     columns: the `rows` of this rank's shard, or all rows `everywhere`. `half_bytes` are those of
-    half of the memory `w`. The configuration has consumers with tiles of their own (`pingpong`).
+    half of the memory `w`.
     """
     kinds, cfg = plan.kinds, plan.cfg
     check_majors(kinds)
@@ -369,7 +380,7 @@ def scatter_product(
         grid=grid,
         block=(cfg.threads, 1, 1),
         cluster=(*cfg.cluster, 1),
-        stream=stream,
+        stream=cute.Stream(stream.ir_value()),
         min_blocks_per_mp=1,
         use_pdl=cfg.overlap,
     )  # fmt: skip

@@ -9,6 +9,7 @@ from basedsl_cute import arch
 from basedsl_cute.ops.distributed.exchange import (
     Plan,
     address_of,
+    chunk_of,
     end_turns,
     fragment_of,
     load_chunk,
@@ -58,6 +59,21 @@ def _rows_before(matrix: Any, rank: Any, other: Any, sends: cute.Constexpr, rank
     return rows
 
 
+@cute.jit
+def _push_rows(x: Any, matrix: Any, chunk: Any, row: Any, w: Any, turn: Any, plan: cute.Constexpr):
+    """Push a chunk of the rows for each peer, and tell them."""
+    ranks, first = w.num_ranks, chunk * plan.chunk
+    for step in cute.range_constexpr(1, ranks):
+        peer = (w.rank + step) % ranks
+        left = matrix[w.rank, peer] * row - first
+        if left > 0:
+            begin = _rows_before(matrix, w.rank, peer, True, ranks) * row + first
+            fragment = fragment_of(plan)
+            load_chunk(address_of(x, begin, plan), left, fragment, plan)
+            store_chunk(fragment, ring_address(w, peer, turn, w.rank, plan), left, plan)
+    notify_peers(w, turn)
+
+
 @cute.kernel
 def to_all_kernel(
     x: cute.Tensor,
@@ -88,26 +104,23 @@ def to_all_kernel(
             most = cute.max(most, matrix[source, other])
     if block == 0 and arch.thread_idx()[0] < ranks:
         got[arch.thread_idx()[0]] = matrix[arch.thread_idx()[0], w.rank]
-    for chunk in range(block, cute.ceil_div(most * row, plan.chunk), blocks):
-        first = chunk * plan.chunk
-        for step in cute.range_constexpr(ranks):
-            peer = (w.rank + step) % ranks
-            left = matrix[w.rank, peer] * row - first
-            if left > 0:
-                begin = _rows_before(matrix, w.rank, peer, True, ranks) * row + first
-                fragment = fragment_of(plan)
-                load_chunk(address_of(x, begin, plan), left, fragment, plan)
-                # This rank's own rows pass through its rings too.
-                store_chunk(fragment, ring_address(w, peer, turn, w.rank, plan), left, plan)
-        notify_peers(w, turn)
+    chunks = cute.ceil_div(most * row, plan.chunk)
+    if block < chunks:
+        _push_rows(x, matrix, block, row, w, turn, plan)
+    for chunk in range(block, chunks, blocks):
+        if chunk + blocks < chunks:
+            _push_rows(x, matrix, chunk + blocks, row, w, turn + 1, plan)
         wait_for_peers(w, turn)
+        first = chunk * plan.chunk
         for step in cute.range_constexpr(ranks):
             source = (w.rank + step) % ranks
             begin = _rows_before(matrix, w.rank, source, False, ranks) * row + first
             left = cute.min(matrix[source, w.rank] * row - first, room * row - begin)
             if left > 0:
+                mine = _rows_before(matrix, w.rank, w.rank, True, ranks) * row + first
+                own = address_of(x, mine, plan)
                 fragment = fragment_of(plan)
-                load_chunk(ring_address(w, w.rank, turn, source, plan), left, fragment, plan)
+                load_chunk(chunk_of(source, own, w, turn, plan), left, fragment, plan)
                 store_chunk(fragment, address_of(y, begin, plan), left, plan)
         turn += 1
     end_turns(w, turn)
@@ -123,12 +136,12 @@ def to_all(
     row: cute.Int32,
     room: cute.Int32,
     blocks: cute.Int32,
-    stream: cute.Stream,
+    stream: cute.Int64,
     plan: cute.Constexpr,
 ):
     """Launch `to_all_kernel`: `x` and `y` flat, `sizes` and `got` of Int32."""
     to_all_kernel(x, sizes, y, got, w, row, room, plan).launch(
-        grid=blocks, block=plan.threads, stream=stream
+        grid=blocks, block=plan.threads, stream=cute.Stream(stream.ir_value())
     )
 
 

@@ -8,7 +8,12 @@ import functools
 import importlib
 from typing import Any
 
-from basedsl_cute.ops.distributed.process_group import group_named, workspace_of
+from basedsl_cute.ops.distributed.process_group import (
+    constant_for_dynamo,
+    group_named,
+    name_of,
+    workspace_of,
+)
 
 
 @functools.cache
@@ -92,21 +97,25 @@ def _dense(torch: Any) -> Any:
     return torch.contiguous_format
 
 
-def _call(name: str, x: Any, group: Any) -> Any:
-    torch: Any = importlib.import_module("torch")
-    group = torch.distributed.group.WORLD if group is None else group
-    return operations()[name](x, group if isinstance(group, str) else group.group_name)
+@constant_for_dynamo
+def register() -> bool:
+    """Register the operations, if they are not."""
+    return bool(operations())
 
 
 def all_reduce(x: Any, group: Any = None) -> Any:
     """Return the sum of all ranks' `x`, a torch tensor, with the same bits on all ranks.
 
-    `group` is a process group of PyTorch or its name, by default the whole world. The first call of
+    `group` is a process group of PyTorch, its name, or a `DeviceMesh` of one mode; by default the
+    whole world. The first call of
     a group is collective beyond the data. On one host whose GPUs reach each other it is a kernel of
     this package, else the group's own backend, of which a warning says so once. The result has a
     gradient, that of PyTorch's functional all-reduce: the sum of all ranks' gradients.
     """
-    return _call("all_reduce", x, group)
+    import torch
+
+    register()
+    return torch.ops.basedsl.all_reduce(x, name_of(group))
 
 
 def all_gather(x: Any, group: Any = None) -> Any:
@@ -114,11 +123,17 @@ def all_gather(x: Any, group: Any = None) -> Any:
 
     Its gradient is a reduce-scatter.
     """
-    return _call("all_gather", x, group)
+    import torch
+
+    register()
+    return torch.ops.basedsl.all_gather(x, name_of(group))
 
 
 def reduce_scatter(x: Any, group: Any = None) -> Any:
     """Return this rank's part along mode 0 of the sum of all ranks' `x`, whose rows are a multiple
     of the ranks; the rest is that of `all_reduce`. Its gradient is an all-gather.
     """
-    return _call("reduce_scatter", x, group)
+    import torch
+
+    register()
+    return torch.ops.basedsl.reduce_scatter(x, name_of(group))

@@ -11,9 +11,9 @@ import numpy as np
 import basedsl_cute as cute
 from basedsl import DSLCallError, DSLTypeError
 from basedsl_cute.distributed import SymmetricTensor, simulated
-from basedsl_cute.interop.cuda import StreamHandle
 from basedsl_cute.ops.distributed import collectives, lamport, norm, to_all
 from basedsl_cute.ops.distributed.exchange import Plan, ring_bytes
+from basedsl_cute.ops.distributed.lamport_norm import lamport_norm
 from basedsl_cute.ops.distributed.launches import Flat, Launch, Launches
 
 _FLOATS = (cute.Float32, cute.Float16, cute.BFloat16)
@@ -36,7 +36,7 @@ class Workspace:
         buffers: SymmetricTensor,
         blocks: int,
         threads: int,
-        stream: Callable[[], Any] = lambda: StreamHandle(0),
+        stream: Callable[[], int] = lambda: 0,
     ) -> None:
         self.rings, self.buffers = rings, buffers
         self.blocks, self.threads = blocks, threads
@@ -183,6 +183,10 @@ class Workspace:
             return None
         vector = min(_vector(one, b, a.row * a.dtype.width // 8) for one in (a, r, v))
         count = a.row // vector
+        every = -(-count // self.threads)  # vectors of a thread, if all of a block share a row
+        if vector * a.dtype.width == 128 and every * a.rows <= self.blocks:
+            plan = _plan(a.dtype, self.threads, every, vector, self.chunk_bytes)
+            return Launch(lamport_norm, self.buffers, (a.rows, count, epsilon), (plan,))
         threads = min(self.threads, max(32, -(-count // 32) * 32))
         unroll = -(-count // threads)
         plan = _plan(a.dtype, threads, unroll, vector, self.chunk_bytes)

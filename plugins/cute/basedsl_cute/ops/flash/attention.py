@@ -196,7 +196,7 @@ HOPPER_CONFIGS = {
         hopper.Config((128, 96), turns=True),
     ),
     192: (hopper.Config((128, 96)), hopper.Config((128, 112)), hopper.Config((128, 64))),
-    256: (hopper.Config((128, 80)), hopper.Config((128, 80)), hopper.Config((64, 80))),
+    256: (hopper.Config((128, 80)), hopper.Config((128, 80)), hopper.Config((64, 48))),
 }
 # With few keys a block's beginning and end weigh more than the turns of its warpgroups.
 _FEW_KEYS = 1024

@@ -101,10 +101,10 @@ class OnlineSoftmax:
             total = total * scale + cute.math.exp2(sink - base, fastmath=True)
             largest = top
         nothing = total == 0.0
-        inverse = cute.where(nothing, 0.0, scale / cute.where(nothing, 1.0, total))
+        inverse = cute.where(nothing, 0.0, scale * arch.rcp_approx(cute.where(nothing, 1.0, total)))
         log = cute.where(
             nothing,
             -cute.Float32.inf,
-            largest * LN_2 + cute.math.log(cute.where(nothing, 1.0, total)),
+            (largest + cute.math.log2(cute.where(nothing, 1.0, total), fastmath=True)) * LN_2,
         )
         return inverse, log

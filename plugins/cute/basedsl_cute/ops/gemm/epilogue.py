@@ -118,6 +118,31 @@ class ActivationGradient(FusedEpilogue):
         return elementwise(slope, self._linear(acc.to(kind), iter(first)), gradient.to(kind))
 
 
+@dataclass(frozen=True)
+class Gate(FusedEpilogue):
+    """The epilogue acc * activation(gate), whose operand is the gate."""
+
+    def __call__(self, acc: Any, *operands: Any) -> Any:
+        kind = _float_of(acc)
+        (gate,) = operands
+        return acc.to(kind) * self._activated(gate.to(kind))
+
+
+@dataclass(frozen=True)
+class GateGradient(FusedEpilogue):
+    """The epilogue gradient * acc * activation'(gate), the gradient by the gate. Its operands are
+    the gate and the gradient of the result of `Gate`.
+    """
+
+    def __call__(self, acc: Any, *operands: Any) -> Any:
+        def slope(acc: Any, gate: Any, gradient: Any) -> Any:
+            gate = opaque(gate)
+            return gradient * acc * derivative(self._activated(gate), gate)
+
+        kind = _float_of(acc)
+        return elementwise(slope, *(x.to(kind) for x in (acc, *operands)))
+
+
 def _float_of(acc: Any) -> Any:
     """The float class that an epilogue computes in."""
     return cute.Float64 if acc.element_type is cute.Float64 else cute.Float32

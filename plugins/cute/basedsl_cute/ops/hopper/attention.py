@@ -5,7 +5,7 @@ keys and values into two rings of stages. A consumer warpgroup has 64 rows. It s
 the next tile of keys and O += P V of this one together, and makes the scores of the next into
 weights while the tensor cores go on with the values (FlashAttention-3, Shah and others, arXiv
 2407.08608, section 3.2). Weights stay in registers, as operand A of the second product. Blocks may
-stay for many tiles: the first scores of the next one are computed while this one is written.
+stay for many tiles: those of the next one are loaded while this one is written.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from basedsl_cute.nvgpu import OperandMajorMode, cpasync, tma, warpgroup
 from basedsl_cute.ops.ampere.attention import Result, adjust, finish
 from basedsl_cute.ops.flash.softmax import OnlineSoftmax, as_rows, as_wgmma_operand, scale_rows
 from basedsl_cute.ops.flash.variant import LOG2_E, Place, Sequence
+from basedsl_cute.ops.hopper.gemm import pin_in_registers
 from basedsl_cute.utils import hopper_helpers as sm90
 
 ROW, COLUMN = sm90.LayoutEnum.ROW_MAJOR, sm90.LayoutEnum.COL_MAJOR
@@ -35,8 +36,10 @@ class Config:
     `tile` is (queries, keys): 64 queries for each consumer warpgroup. `stages` is the number of
     tiles of keys, and of values, in shared memory, `query_stages` that of tiles of queries. With
     `turns` the warpgroups start their products one after the other, so that one makes weights while
-    the other multiplies. A block that is `persistent` has many tiles of queries, and begins one
-    while it writes another.
+    the other multiplies. A block that is `persistent` has many tiles of queries, whose keys are
+    loaded while it writes another. With `between`, sums are scaled between the two products of a
+    tile of keys, while the tensor cores work on the first; with `pinned`, weights are summed under
+    the exponentials: both take a few registers more.
     """
 
     tile: tuple[int, int] = (128, 128)
@@ -44,6 +47,8 @@ class Config:
     query_stages: int = 1
     turns: bool = False
     persistent: bool = False
+    between: bool = True
+    pinned: bool = True
 
     @property
     def groups(self) -> int:
@@ -112,48 +117,56 @@ def forward_kernel(
     pipeline.pipeline_init_arrive()
     pipeline.pipeline_init_wait()
 
-    work, resident = arch.block_idx()[0], arch.grid_dim()[0]
+    work = arch.block_idx()[0]
     if warp < 4:
         arch.setmaxregister_decrease(cfg.registers[0])
         if warp == 0:
             sides = ((load_q, tma_q, sq), (load_k, tma_k, sk), (load_v, tma_v, sv))
             group = tma_q.shape[2] // tma_k.shape[2]
-            producer(pipes, sides, walk, work, resident, group, (head_k, head_v), cfg)
+            producer(pipes, sides, walk, work, group, (head_k, head_v), cfg)
     else:
         arch.setmaxregister_increase(cfg.registers[1])
         lane = thread - 128
         own_s, own_o = mma_s.get_slice(lane), mma_o.get_slice(lane)
-        rq = mma_s.make_fragment_A(own_s.partition_A(sq))
-        rk = mma_s.make_fragment_B(own_s.partition_B(sk))
-        rv = mma_o.make_fragment_B(own_o.partition_B(sv))
+        all_s, all_o = (x.get_slice((warp // 4 - 1) * 128) for x in (mma_s, mma_o))
+        rq = mma_s.make_fragment_A(all_s.partition_A(sq))
+        rk = mma_s.make_fragment_B(all_s.partition_B(sk))
+        rv = mma_o.make_fragment_B(all_o.partition_B(sv))
         acc = cute.make_rmem_tensor(mma_o.partition_shape_C((m, head_v)), cute.Float32)
         scores = cute.make_rmem_tensor(mma_s.partition_shape_C((m, n)), cute.Float32)
         weights = cute.make_rmem_tensor(scores.layout, dtype)
         operand = as_wgmma_operand(weights)
         coords = as_rows(own_s.partition_C(cute.make_identity_tensor((m, n))))
-        result = as_rows(own_o.partition_C(cute.make_identity_tensor((m, head_v))))
         sums, by_row = as_rows(acc), as_rows(scores)
+        scales = cute.make_rmem_tensor((cute.size(sums, mode=[0]),), cute.Float32)
         softmax = OnlineSoftmax(
             cute.size(sums, mode=[0]),
             cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E,
         )
         at_q, at_k, at_v = [pipe.make_participants()[1] for pipe in pipes]
         group = warp // 4
-        tile, head, batch, low, number = walk.task(work)
-        query_stage = at_q.wait_and_advance()
-        stage = at_k.wait_and_advance()
-        multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
-        warpgroup.wait_group(0)
-        stage.release()
+        if group == cfg.groups:
+            give_turn(group, work < walk.total, cfg)
         while work < walk.total:
-            # Here the scores of the task's first tile are complete.
-            place, area = walk.place(batch), walk.area(tile, head)
+            tile, head, batch, low, number = walk.task(work)
+            if cute.const_expr(cfg.query_stages == 1):
+                # ptxas takes this loop for divergent, and computes descriptors in each thread, if
+                # the barrier that it arrives at below is the same one in each task.
+                at_q.state.index = work >> 31
+            query_stage = at_q.wait()
+            advance(at_q)
+            stage = at_k.wait_and_advance()
+            take_turn(group, cfg)
+            multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
             own = number * n
+            place, area = walk.place(batch), walk.area(tile, head)
             number = place.tile_before(number - 1, low, *area, n)
-            if group == cfg.groups:
-                give_turn(group, number >= low, cfg)
+            give_turn(group, number >= low or walk.following(work) < walk.total, cfg)
             acc.fill(0.0)
+            scales.fill(1.0)
             softmax.begin()
+            warpgroup.wait_group(0)
+            stage.release()
             adjust(by_row, coords, place, scale, tile * m, own, area, n, 1)
             softmax.update(by_row)
             weights.store(scores.load().to(dtype))
@@ -162,50 +175,61 @@ def forward_kernel(
                 take_turn(group, cfg)
                 multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
                 held = at_v.wait_and_advance()
+                if cute.const_expr(cfg.between):
+                    rescale(sums, scales)
                 multiply_values(mma_o, acc, operand, rv, held.index)
                 own = number * n
                 number = place.tile_before(number - 1, low, *area, n)
-                give_turn(group, number >= low, cfg)
+                give_turn(group, number >= low or walk.following(work) < walk.total, cfg)
                 warpgroup.wait_group(1)
                 stage.release()
                 adjust(by_row, coords, place, scale, tile * m, own, area, n, 1)
-                scales = softmax.update(by_row)
+                for r, factor in enumerate(softmax.update(by_row)):
+                    scales[r] = factor
+                if cute.const_expr(cfg.pinned):
+                    # LLVM would sink the sums behind the wait below.
+                    pin_in_registers(softmax.total)
                 # ptxas moves a wait for wgmma up to the beginning of its basic block; this one is
                 # behind the exponentials only if a branch is between.
                 if number >= low:
                     at_k.wait()
                 warpgroup.wait_group(0)
                 held.release()
-                scale_rows(sums, scales)
+                if cute.const_expr(not cfg.between):
+                    rescale(sums, scales)
                 weights.store(scores.load().to(dtype))
             query_stage.release()
             held = at_v.wait_and_advance()
+            if cute.const_expr(cfg.between):
+                rescale(sums, scales)
             multiply_values(mma_o, acc, operand, rv, held.index)
             # Found again, since registers are few in the loop above.
             row, own_head, own_batch = walk.at(work)
             places = (sequence, own_batch, own_batch, cute.Boolean(True))
+            warpgroup.wait_group(0)
+            held.release()
             target = Result(out, lse, sinks, variant, *places)
-            if cute.const_expr(cfg.persistent):
-                # The first scores of the next task. Behind the last task they are of stages that
-                # are there, and nobody reads them.
-                work += resident
-                is_more = work < walk.total
-                tile, head, batch, low, number = walk.task(cute.min(work, walk.total - 1))
-                if is_more:
-                    query_stage = at_q.wait_and_advance()
-                    stage = at_k.wait_and_advance()
-                multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
-                warpgroup.wait_group(1)
-                held.release()
-                finish(softmax, sums, result, target, row * m, own_head, 1)
-                warpgroup.wait_group(0)
-                if is_more:
-                    stage.release()
-            else:
-                work = walk.total
-                warpgroup.wait_group(0)
-                held.release()
-                finish(softmax, sums, result, target, row * m, own_head, 1)
+            # So that nothing of this is computed ahead and kept through the loops.
+            own_o = mma_o.get_slice(arch.inline_ptx("mov.b32 $0, $1;", [lane], cute.Int32))
+            result = as_rows(own_o.partition_C(cute.make_identity_tensor((m, head_v))))
+            finish(softmax, sums, result, target, row * m, own_head, 1)
+            work = walk.following(work)
+
+
+def rescale(sums, scales):
+    """Multiply each of a thread's rows by its number, behind the products that have been started:
+    LLVM would do it ahead of them.
+    """
+    pin_in_registers(scales)
+    scale_rows(sums, [scales[r] for r in range(cute.size(scales))])
+
+
+def advance(at):
+    """Advance to the next stage; that of a ring of one stays."""
+    if at.pipeline.num_stages == 1:
+        at.state.phase = at.state.phase ^ 1
+    else:
+        at.advance()
 
 
 class Walk:
@@ -231,6 +255,10 @@ class Walk:
         """The heads and the queries of a task, each (first, last)."""
         first = tile * self.rows
         return (head, head), (first, cute.min(first + self.rows, self.sequence.queries) - 1)
+
+    def following(self, work):
+        """The task of this block after `work`."""
+        return work + arch.grid_dim()[0]
 
     def at(self, work):
         """The tile, head and batch of a task."""
@@ -276,7 +304,7 @@ def give_turn(group, more, cfg: cute.Constexpr):
 
 
 @cute.jit
-def producer(pipes, sides, walk, work, resident, group, heads: cute.Constexpr, cfg: cute.Constexpr):
+def producer(pipes, sides, walk, work, group, heads: cute.Constexpr, cfg: cute.Constexpr):
     """Load the queries of each task, and keys and values from its last tile to its first."""
     (load_q, tma_q, sq), (load_k, tma_k, sk), (load_v, tma_v, sv) = sides
     (m, n), (head_k, head_v) = cfg.tile, heads
@@ -287,19 +315,24 @@ def producer(pipes, sides, walk, work, resident, group, heads: cute.Constexpr, c
         to_q, from_q = tma_tile(load_q, tma_q, sq, (m, head_k), (tile, 0), head, batch)
         to_k, from_k = tma_tile(load_k, tma_k, sk, (n, head_k), (None, 0), key_head, batch)
         to_v, from_v = tma_tile(load_v, tma_v, sv, (head_v, n), (0, None), key_head, batch)
+        stage = at_k.acquire_and_advance()
+        cute.copy(load_k, from_k[None, number], to_k[None, stage.index], tma_bar_ptr=stage.barrier)
         stage = at_q.acquire_and_advance()
         cute.copy(load_q, from_q, to_q[None, stage.index], tma_bar_ptr=stage.barrier)
-        while number >= low:
-            stage = at_k.acquire_and_advance()
-            cute.copy(
-                load_k, from_k[None, number], to_k[None, stage.index], tma_bar_ptr=stage.barrier
-            )
+        more = cute.Boolean(True)
+        while more:
             stage = at_v.acquire_and_advance()
             cute.copy(
                 load_v, from_v[None, number], to_v[None, stage.index], tma_bar_ptr=stage.barrier
             )
             number = place.tile_before(number - 1, low, *area, n)
-        work += resident
+            more = number >= low
+            if more:
+                stage = at_k.acquire_and_advance()
+                cute.copy(
+                    load_k, from_k[None, number], to_k[None, stage.index], tma_bar_ptr=stage.barrier
+                )
+        work = walk.following(work)
     for at in (at_q, at_k, at_v):
         at.tail()
 

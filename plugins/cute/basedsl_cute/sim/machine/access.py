@@ -42,6 +42,7 @@ class MemoryAccess:
     `strong` marks atomics and accesses with an order: `acquires` and `releases` say which, `scope`
     among which threads, `wide` that these are more than the block.
     `spreads` marks a read whose poison the generated code follows: it may read what nobody wrote.
+    `steady` marks a read whose memory does not change while its value is used.
     `keeps` marks a read of what shares a byte with what is written next: it may be uninitialized.
     """
 
@@ -56,6 +57,7 @@ class MemoryAccess:
     boolean: bool = False
     register: RegisterArray | None = None
     keeps: bool = False
+    steady: bool = False
     spreads: bool = False
     strong: bool = False
     acquires: bool = False

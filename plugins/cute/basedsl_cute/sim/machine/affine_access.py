@@ -35,6 +35,8 @@ def load(g: Group, a: MemoryAccess, address: Affine, m: Mask) -> Any:
         return None
     got = _elements(segment.view(a.dtype), a, address, first, parts)
     extents = address.grid.extents
+    if a.steady and not a.shape and got.flags.c_contiguous and got.size == g.lanes:
+        return got.reshape(-1)
     out = np.empty((a.count, *extents) if a.shape else extents, a.dtype)
     out[...] = got
     return out.reshape(*a.shape, -1)
@@ -112,7 +114,12 @@ def _record(
     """Tell the race check of an access to a segment; False if it must be told lane by lane."""
     if g.shadow is not None:
         return False
-    ends = reach(address.grid.extents, first, parts)
+    if g.races.history(segment, a.dtype.itemsize) is None:
+        return True
+    if parts is address.coefficients:
+        ends = address.low - segment.base, address.high - segment.base
+    else:
+        ends = reach(address.grid.extents, first, parts)
     mesh = Mesh(address.grid, first, parts, ends[0], ends[1] + a.nbytes)
     g.races.record_mesh(g, a, segment, mesh, kind)
     return True

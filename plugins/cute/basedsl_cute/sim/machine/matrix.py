@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -80,23 +80,62 @@ def mma_sync(
     """
     _whole_warps(g, m, what.site)
     _check_sums(g, c, what)
-    rows, columns, depth = what.shape
-    bits = np.dtype(_DTYPES[what.a]).itemsize * 8
-    left = _matrix(g, a, what.a, _positions(what.shape, bits, "A"), rows, depth)
-    right = _matrix(g, b, what.b, _positions(what.shape, bits, "B"), columns, depth)
-    places = _positions(what.shape, bits, "C")
-    added = _matrix(g, c, what.d, places, rows, columns)
-    total = left @ right.transpose(0, 2, 1) + added
+    plan = _plan(what, g.lanes // WARP_SIZE)
+    left = _values(a, what.a, g.lanes, plan.left.size // g.lanes).take(plan.left)
+    right = _values(b, what.b, g.lanes, plan.right.size // g.lanes).take(plan.right)
+    total = (left @ right).take(plan.out)
+    total += _values(c, what.d, g.lanes, len(total))
     if what.d == "s32":
-        result = total.astype(np.int64).astype(np.int32)
+        values = total.astype(np.int64).astype(np.int32)
     else:
         with np.errstate(over="ignore", invalid="ignore"):
-            result = total.astype(_DTYPES[what.d])
-    flat = result.transpose(0, 2, 1).reshape(len(result), -1)  # column-major
-    values = flat[:, places].reshape(g.lanes, -1).T  # (values, lanes)
+            values = total.astype(_DTYPES[what.d])
     if what.d == "f16":
-        return tuple(np.ascontiguousarray(values[i : i + 2]) for i in range(0, len(values), 2))
-    return tuple(np.ascontiguousarray(v) for v in values)
+        return tuple(values[i : i + 2] for i in range(0, len(values), 2))
+    return tuple(values)
+
+
+class _Plan(NamedTuple):
+    """Places of the elements of every warp's A and B, `(warps, m, k)` and `(warps, k, n)`, among
+    the lanes' values, `(values, lanes)`; and of the lanes' values of D, `(values, lanes)`, among
+    the elements of every warp's D.
+    """
+
+    left: Any
+    right: Any
+    out: Any
+
+
+@functools.lru_cache(maxsize=32)
+def _plan(what: MmaInstruction, warps: int) -> _Plan:
+    rows, columns, depth = what.shape
+    bits = np.dtype(_DTYPES[what.a]).itemsize * 8
+    lanes = warps * WARP_SIZE
+    first = np.arange(0, lanes, WARP_SIZE)[:, None]
+    found = []
+    for operand, count in (("A", rows), ("B", columns)):
+        places = _positions(what.shape, bits, operand)  # (lanes of a warp, values)
+        held = np.empty(count * depth, np.int64)
+        held[places] = np.arange(places.shape[1]) * lanes + np.arange(WARP_SIZE)[:, None]
+        found.append((first + held).reshape(warps, depth, count))
+    places = _positions(what.shape, bits, "C").T[:, None, :]  # (values, 1, lanes of a warp)
+    column, row = places // rows, places % rows
+    start = np.arange(warps)[:, None] * (rows * columns)
+    out = (start + row * columns + column).reshape(-1, lanes)
+    left = np.ascontiguousarray(found[0].transpose(0, 2, 1))
+    return _Plan(left, np.ascontiguousarray(found[1]), out)
+
+
+def _values(held: list[Any], kind: str, lanes: int, count: int) -> Any:
+    """The elements in registers, `(values, lanes)` in float64."""
+    wide = np.empty((count, lanes))
+    each = count // len(held)
+    dtype = np.dtype(_DTYPES[kind])
+    for i, register in enumerate(held):
+        if register.dtype != dtype or kind == "tf32":
+            register = _elements(register, kind, lanes)
+        wide[i * each : (i + 1) * each] = register
+    return wide
 
 
 @dataclass(frozen=True)

@@ -213,6 +213,9 @@ def reachable_arrays() -> tuple[Any, ...]:
     return arrays
 
 
+_NO_BYTES = np.zeros(0, np.uint8)
+
+
 def private_segment(
     base: int, size: int, copies: int, name: str, kind: str, track: bool
 ) -> Segment:
@@ -221,7 +224,7 @@ def private_segment(
     """
     stride = -(-max(size, 1) // 1024) * 1024 if kind == "shared" else -(-size // 16) * 16
     stride = max(stride, 16)
-    raw = np.full(stride * copies, NEVER_WRITTEN, np.uint8)
+    raw = np.full(stride * copies, NEVER_WRITTEN, np.uint8) if size else _NO_BYTES
     segment = Segment(base, raw, name, size=size, stride=stride, kind=kind)
     if track:
         segment.track_writes()

@@ -109,6 +109,7 @@ class PendingAccesses:
     def __init__(self) -> None:
         self.all: list[PendingAccess] = []
         self.kinds = [0, 0, 0, 0]  # how many of each there are
+        self.ends: list[tuple[int, int] | None] = [(0, 0)] * 4  # of each, None where not known
         self.size = 0  # numbers in their arrays
 
     def end_before(self, floor: int) -> None:
@@ -120,13 +121,15 @@ class PendingAccesses:
         """Forget all accesses."""
         self.all = []
         self.kinds = [0, 0, 0, 0]
+        self.ends = [(0, 0)] * 4
         self.size = 0
 
     def conflicts(self, access: PendingAccess, others: tuple[int, ...], floor: int) -> bool:
         """True unless it is certain that none of the kinds `others`, after the event `floor`, races
         with another access.
         """
-        count = sum(self.kinds[kind] for kind in others)
+        others = tuple([kind for kind in others if self._may_reach(kind, access.places)])
+        count = sum([self.kinds[kind] for kind in others])
         if not count:
             return False
         if count > _MOST:
@@ -138,6 +141,22 @@ class PendingAccesses:
     def add(self, access: PendingAccess) -> None:
         """Keep an access."""
         self.all.append(access)
-        self.kinds[access.kind] += 1
-        if type(access.places) is not Mesh:
-            self.size += access.places.size
+        kind, places = access.kind, access.places
+        ends = self.ends[kind]
+        self.kinds[kind] += 1
+        if type(places) is not Mesh:
+            self.size += places.size
+            self.ends[kind] = None
+        elif self.kinds[kind] == 1:
+            self.ends[kind] = places.low, places.high
+        elif ends is not None:
+            self.ends[kind] = min(ends[0], places.low), max(ends[1], places.high)
+
+    def _may_reach(self, kind: int, places: Any) -> bool:
+        """True unless all accesses of a kind are elsewhere."""
+        if not self.kinds[kind]:
+            return False
+        ends = self.ends[kind]
+        if ends is None or type(places) is not Mesh:
+            return True
+        return bool(places.low < ends[1] and ends[0] < places.high)

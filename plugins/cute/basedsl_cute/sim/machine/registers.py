@@ -22,7 +22,7 @@ def load_register(g: Group, a: MemoryAccess, address: Any, m: Mask) -> Any:
     """The values at `address`, which is one for all lanes or one per lane: `(lanes,)`, or
     `(n, ..., lanes)` for a vector. Raises MemoryAccessError for an address outside of the array.
     """
-    rows = _rows(g, a)
+    rows = register_rows(g, a)
     index = _index(g, a, address, m)
     if a.register.multiplied:  # type: ignore[union-attr]
         _touch(g, a, index, False)
@@ -40,7 +40,7 @@ def load_register(g: Group, a: MemoryAccess, address: Any, m: Mask) -> Any:
 
 def store_register(g: Group, a: MemoryAccess, address: Any, value: Any, m: Mask) -> None:
     """Set the element or vector at `address` in the lanes of `m`. Raises MemoryAccessError."""
-    rows = _rows(g, a)
+    rows = register_rows(g, a)
     index = _index(g, a, address, m)
     if a.register.multiplied:  # type: ignore[union-attr]
         _touch(g, a, index, True)
@@ -150,13 +150,37 @@ class RegisterMarks:
         return poisons.moved(mask, Poison(mask, origin))
 
 
+# Accesses of rows that are known before the kernel runs: generated code makes them itself ---------
+
+
+def known_rows(array: RegisterArray, address: int, nbytes: int) -> tuple[int, int] | None:
+    """The first row and the end of an access; None for one that is not in the array."""
+    offset = address - array.base
+    if not 0 <= offset <= array.size - nbytes or offset % array.itemsize:
+        return None
+    return offset // array.itemsize, (offset + nbytes) // array.itemsize
+
+
+def clean_rows(g: Group, a: MemoryAccess) -> bytearray:
+    """The bytes that are 1 for each row of an array which all lanes have written."""
+    marks = g.register_marks.get(a.register)  # type: ignore[arg-type]
+    return bytearray(b"\1") * len(register_rows(g, a)) if marks is None else marks.clean
+
+
+def unwritten(g: Group, a: MemoryAccess, row: int, m: Mask) -> Poison | None:
+    """The poison of a read of rows of which not all lanes have written all."""
+    assert a.register is not None
+    marks: RegisterMarks = g.register_marks[a.register]
+    return marks.poison(g, a, row, m)
+
+
 def register_range(g: Group, a: MemoryAccess, address: Any) -> tuple[int, int]:
     """The first row and the end of an access at one address for all lanes."""
     first = int(_index(g, a, int(np.ravel(address)[0]), None))
     return first, first + a.count
 
 
-def _rows(g: Group, a: MemoryAccess) -> Any:
+def register_rows(g: Group, a: MemoryAccess) -> Any:
     """The array of an access as `(elements, lanes)` of its type."""
     array = a.register
     assert array is not None

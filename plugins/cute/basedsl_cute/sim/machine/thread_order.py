@@ -48,7 +48,9 @@ class ThreadOrder:
         self.fences: Any = None
         self._lanes: dict[int, Knowledge] = {}
         self._warps: dict[int, Knowledge] = {}
-        self._blocks: dict[int, Knowledge] = {int(n): dict(known) for n in numbers if known}
+        self._blocks: dict[int, Knowledge] = {}
+        if known:
+            self._blocks = {int(n): dict(known) for n in numbers}
         # What was read without acquiring, which a later fence acquires: by lane, and by block past
         # a barrier.
         self._pending: dict[int, Knowledge] = {}

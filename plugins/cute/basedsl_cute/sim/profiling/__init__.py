@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from basedsl import DSLError
+from basedsl import DSLCallError, DSLError, with_article
 from basedsl_cute.hardware.occupancy import occupancy
 from basedsl_cute.hardware.targets import target_of
 from basedsl_cute.sim.observe import Observer, watched_by
@@ -39,6 +39,7 @@ def profile(
     from basedsl_cute.sim.profiling.counting import Counter
     from basedsl_cute.sim.profiling.result import Profile
 
+    check_callable("profile", function)
     counter = Counter(first_blocks)
     run(counter, function, args, kwargs, copies=first_blocks is not None)
     resources = registers_of(function, args, kwargs, arch)
@@ -57,12 +58,14 @@ def predict(
 
     `first_blocks` blocks of each launch are simulated, of their cluster at least, and stand for the
     others; NumPy arrays among `args` are left unchanged. With `timeline`, predictions keep what
-    `timeline.write` draws. Raises KeyError for an architecture whose rates are not known.
+    `timeline.write` draws. Raises DSLCallError for an architecture whose
+    rates are not known.
     """
     from basedsl_cute.sim.profiling.counting import Counter
     from basedsl_cute.sim.profiling.prediction import predict_run
     from basedsl_cute.sim.profiling.rates import rates_of
 
+    check_callable("predict", function)
     rates = rates_of(arch)
     counter = Counter(first_blocks, keeps_events=True)
     run(counter, function, args, kwargs, copies=True)
@@ -73,6 +76,15 @@ def predict(
         registers = None if found is None else found.registers
         out.append(predict_run(one, rates, arch, registers, timeline))
     return out
+
+
+def check_callable(what: str, function: Any) -> None:
+    """Raise DSLCallError for a `function` that cannot be called, such as the result of a call."""
+    if not callable(function):
+        raise DSLCallError(
+            f"{what} takes a @jit function, got {with_article(type(function))}",
+            hint=f"write {what}(f, x), without calling f",
+        )
 
 
 def run(observer: Observer, function: Any, args: Any, kwargs: dict[str, Any], copies: bool) -> None:

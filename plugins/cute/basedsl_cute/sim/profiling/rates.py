@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from basedsl import DSLCallError
+
 # Where the measured rates are, by architecture.
 _MEASURED = {"sm_90a": "h200.json", "sm_90": "h200.json"}
 
@@ -57,7 +59,8 @@ class Rates:
 
 
 def rates_of(arch: str) -> Rates:
-    """The rates of the GPU of an architecture. Raises KeyError for one that has none."""
+    """The rates of the GPU of an architecture. Raises DSLCallError for one that has
+    none."""
     if arch in _MEASURED:
         facts = json.loads((Path(__file__).parent / _MEASURED[arch]).read_text())
         return measured_rates(facts)
@@ -68,7 +71,7 @@ def rates_of(arch: str) -> Rates:
         scaled["processors"] = round(scaled.get("processors", known.processors))
         return replace(known, source=f"derived from {known.source}: {source}", **scaled)
     names = ", ".join(sorted([*_MEASURED, *_DERIVED]))
-    raise KeyError(f"no rates are known for {arch!r}; they are for {names}")
+    raise DSLCallError(f"no rates are known for {arch!r}", hint=f"they are for {names}")
 
 
 def measured_rates(facts: dict[str, Any]) -> Rates:

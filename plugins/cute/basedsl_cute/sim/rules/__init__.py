@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import importlib
 
+from basedsl import ask_plugins
+from basedsl_cute import hookspecs
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.rules import (
     arith,
@@ -61,6 +63,12 @@ def rules_of(kernel: KernelRecord) -> SimRules:
             break
         importlib.import_module(f"{__name__}.{family}")
         missing = {name for name in missing if name not in NVIDIA_RULES}
+    if missing:
+        for table in ask_plugins(hookspecs.basedsl_cute_simulator_rules):
+            for row in table.values():
+                if row.op in missing and row.op not in NVIDIA_RULES:
+                    facts = {"uniform": row.uniform, "sync": row.sync, "volatile": row.volatile}
+                    NVIDIA_RULES.register(row.op, **facts)(row.apply)
     return NVIDIA_RULES
 
 

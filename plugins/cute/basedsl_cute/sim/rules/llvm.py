@@ -75,6 +75,9 @@ def _gep(e: PythonEmitter, op: Op) -> None:
             assert value is not None
             terms.append((value, step))
     (result,) = op.results
+    if not terms and e.constant(base) is not None and e.ref(base) not in e.variables:
+        e.set_constant(result, e.constant(base) + offset)
+        return
     name = e.raw if result in e.affine else e.ref
     expression = name(base)
     for value, stride in terms:
@@ -173,7 +176,14 @@ def shuffle(e: PythonEmitter, op: Op, mask: list[int]) -> None:
     """Write the rows of two concatenated vectors that `mask` picks."""
     a, b = (e.like(v, op.results[0]) for v in op.operands)
     picks = [max(i, 0) for i in mask]
-    e.let(op.results[0], f"np.concatenate(({a}, {b}))[{picks}]")
+    first = op.operands[0].type
+    assert isinstance(first, VectorType)
+    if max(picks) >= first.shape[0]:
+        e.let(op.results[0], f"np.concatenate(({a}, {b}))[{picks}]")
+    elif picks == list(range(picks[0], picks[0] + len(picks))):
+        e.let(op.results[0], f"{a}[{picks[0]}:{picks[-1] + 1}]")
+    else:
+        e.let(op.results[0], f"{a}[{picks}]")
 
 
 def extract(e: PythonEmitter, result: Value, vector: Value, position: list[Value | int]) -> None:

@@ -8,6 +8,7 @@ from basedsl_cute.dialect.attributes import KEEPS
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import load_store, registers
 from basedsl_cute.sim.machine.access import BLOCK_SCOPE, GPU_SCOPE, SYSTEM_SCOPE, MemoryAccess
+from basedsl_cute.sim.machine.memory import LOCAL_BASE
 from basedsl_cute.sim.machine.schedule import pause
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
@@ -100,15 +101,67 @@ def _place(e: PythonEmitter, pointer: Value) -> str:
     return f"g.everywhere({e.ref(pointer)})"
 
 
+def _known_rows(e: PythonEmitter, access: MemoryAccess, pointer: Value) -> tuple[int, int] | None:
+    """The rows of a register array that an access is known to touch, where no other check minds."""
+    address = e.constant(pointer)
+    assert access.register is not None
+    if address is None or access.register.multiplied:
+        return None
+    return registers.known_rows(access.register, int(address), access.nbytes)
+
+
+def _array(e: PythonEmitter, access: MemoryAccess, what: str) -> tuple[str, str]:
+    """Variables with the rows of a register array as an access takes them, and which are clean."""
+    e.globals["registers"] = registers
+    assert access.register is not None
+    array = access.register.base - LOCAL_BASE
+    rows = e.held(f"R{array}{access.dtype.name}", f"registers.register_rows(g, {what})")
+    return rows, e.held(f"C{array}", f"registers.clean_rows(g, {what})")
+
+
+def _load_rows(
+    e: PythonEmitter, op: Op, access: MemoryAccess, what: str, first: int, end: int
+) -> None:
+    (result,) = op.results
+    rows, clean = _array(e, access, what)
+    got = f"{rows}[{first}:{end}]" if access.shape else f"{rows}[{first}]"
+    if op not in e.steady:
+        got += ".copy()"
+    e.let(result, f"{got}.reshape({(*access.shape, -1)})" if len(access.shape) > 1 else got)
+    if result in e.poison.may:
+        dirty = f"{clean}.find(0, {first}, {end}) >= 0" if access.shape else f"not {clean}[{first}]"
+        poison = f"registers.unwritten(g, {what}, {first}, {e.mask}) if {dirty} else None"
+        e.line(f"{e.poison.name(result)} = {poison}")
+
+
+def _store_rows(
+    e: PythonEmitter, access: MemoryAccess, what: str, value: str, first: int, end: int
+) -> None:
+    rows, clean = _array(e, access, what)
+    if not access.shape:
+        e.line(f"{rows}[{first}] = {value}")
+        e.line(f"{clean}[{first}] = 1")
+        return
+    if len(access.shape) > 1:
+        value = f"{value}.reshape({access.count}, -1)"
+    e.line(f"{rows}[{first}:{end}] = {value}")
+    e.line(f"{clean}[{first}:{end}] = {bytes([1] * access.count)!r}")
+
+
 @rule("llvm.load", uniform=_uniform_load, volatile=_ordered)
 def _load(e: PythonEmitter, op: Op) -> None:
     (pointer,), (result,) = op.operands, op.results
     access = access_of(e, op, pointer, result.type, "read", op.integer("alignment", 0))
     access.spreads = result in e.poison.may
+    access.steady = op in e.steady
     what = e.const(access, "read")
     if access.strong:
         interrupt(e)
     if access.register is not None:
+        rows = _known_rows(e, access, pointer)
+        if rows is not None:
+            _load_rows(e, op, access, what, *rows)
+            return
         e.globals["load_register"] = registers.load_register
         e.let(result, f"load_register(g, {what}, {e.ref(pointer)}, {e.mask})")
         e.poison.take(result)
@@ -131,8 +184,12 @@ def _store(e: PythonEmitter, op: Op) -> None:
         interrupt(e)
     e.poison.use([pointer], "is the address of this write")
     if access.register is not None:
-        e.globals["store_register"] = registers.store_register
-        e.line(f"store_register(g, {what}, {e.ref(pointer)}, {e.ref(value)}, {e.mask})")
+        rows = _known_rows(e, access, pointer)
+        if rows is not None and e.mask == "None":
+            _store_rows(e, access, what, e.ref(value), *rows)
+        else:
+            e.globals["store_register"] = registers.store_register
+            e.line(f"store_register(g, {what}, {e.ref(pointer)}, {e.ref(value)}, {e.mask})")
         place, spoil = e.ref(pointer), registers.spoil_register
     else:
         e.globals["store_memory"] = load_store.store_memory

@@ -16,7 +16,7 @@ from basedsl_cute.sim.machine_model import Machine
 from basedsl_cute.sim.observe import Observer
 from basedsl_cute.sim.site import Site
 from basedsl_cute.sim.translate.affinity import affine_values
-from basedsl_cute.sim.translate.liveness import last_uses
+from basedsl_cute.sim.translate.liveness import last_uses, steady_loads
 from basedsl_cute.sim.translate.poison_flow import PoisonFlow
 from basedsl_cute.sim.translate.records import KernelRecord, Op, OpRegion, Value
 from basedsl_cute.sim.translate.types import (
@@ -91,6 +91,8 @@ class PythonEmitter:
         self._made: set[Value] = set()  # by the body being written, at its own depth
         self._body_depth = 1
         self._aliased: set[str] = set()
+        self._held: dict[str, str] = {}
+        self.steady: set[Op] = set()  # loads whose memory does not change while their value lives
         self._moves_masks = False
         self.affine = set() if coroutine else affine_values(kernel, uniformity.varying)
         self.poison = PoisonFlow(self, kernel)
@@ -136,7 +138,13 @@ class PythonEmitter:
         head = [f"def kernel(g{args}):", "    lanes = g.lanes"]
         if self.poison.initial:
             head.append(f"    {' = '.join(self.poison.initial)} = None")
+        head += [f"    {name} = {value}" for name, value in self._held.items()]
         return "\n".join([*head, *self._lines, *self._blocks, ""])
+
+    def held(self, name: str, expression: str) -> str:
+        """The variable `name`, which holds what `expression` gives when the kernel begins."""
+        self._held.setdefault(name, expression)
+        return name
 
     def temporary(self, prefix: str = "t") -> str:
         """A new name for a local variable."""
@@ -274,6 +282,7 @@ class PythonEmitter:
         if self.observer is not None:
             self.observer.boundary(self)
         ends = last_uses(region) if self.observer is None else {}
+        self.steady |= steady_loads(region)
         outer = self._made, self._body_depth
         self._made, self._body_depth = set(), self._depth
         for op in region.ops:

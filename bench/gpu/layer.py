@@ -1,0 +1,206 @@
+"""`ops` of a transformer's layer but attention, against PyTorch eager and compiled, in one run.
+
+    python bench/gpu/layer.py [--out rows.json] [--only TEXT ...]
+
+Norms forward and backward, also with a residual, and gradients of `matmul`. Inputs are fresh
+random normal numbers; results are compared with float64. Contenders take turns between CUDA events,
+in rows of launches while the device is kept busy; medians. Time in us; GB/s of what has to be read
+and written once; ratios of a contender's time to ours, above 1 where ours is faster.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+
+from basedsl_cute import ops
+
+ROUNDS, LAUNCHES = 11, 8
+MOST_ERROR = 2e-2  # of bfloat16, relative to the largest magnitude
+
+
+def normal(*shape, dtype=torch.bfloat16):
+    return torch.randn(shape, device="cuda", dtype=dtype)
+
+
+def forward_rms(x, weight, residual):
+    z = x + residual
+    return F.rms_norm(z, weight.shape, weight, 1e-6), z
+
+
+def norm_cases():
+    for rows, columns in ((8192, 4096), (32768, 1024), (4096, 8192), (1024, 65536)):
+        shape, size = f"{rows} x {columns} bf16", rows * columns * 2
+        x, residual, grad = (normal(rows, columns) for _ in range(3))
+        weight, bias = normal(columns), normal(columns)
+        yield (
+            f"rms_norm {shape}",
+            2 * size,
+            lambda x, w: ops.rms_norm(x, w),
+            lambda x, w: F.rms_norm(x, w.shape, w, 1e-6),
+            (x, weight),
+        )
+        yield (
+            f"layer_norm {shape}",
+            2 * size,
+            lambda x, w, b: ops.layer_norm(x, w, b),
+            lambda x, w, b: F.layer_norm(x, w.shape, w, b),
+            (x, weight, bias),
+        )
+        yield (
+            f"rms_norm + residual {shape}",
+            4 * size,
+            lambda x, w, r: ops.rms_norm(x, w, residual=r),
+            forward_rms,
+            (x, weight, residual),
+        )
+        yield (
+            f"layer_norm backward {shape}",
+            3 * size,
+            backward(lambda x, w, b: ops.layer_norm(x, w, b), grad),
+            backward(lambda x, w, b: F.layer_norm(x, w.shape, w, b), grad),
+            (x, weight, bias),
+        )
+        yield (
+            f"rms_norm backward {shape}",
+            3 * size,
+            backward(lambda x, w: ops.rms_norm(x, w), grad),
+            backward(lambda x, w: F.rms_norm(x, w.shape, w, 1e-6), grad),
+            (x, weight),
+        )
+
+
+class backward:
+    """The gradients of a function by its inputs; the forward pass runs once for given inputs."""
+
+    def __init__(self, function, grad):
+        self.function, self.grad, self.kept = function, grad, None
+
+    def __call__(self, *inputs):
+        key = tuple(x.data_ptr() for x in inputs)
+        if self.kept is None or self.kept[0] != key:
+            leaves = [x.detach().requires_grad_() for x in inputs]
+            self.kept = key, leaves, self.function(*leaves)
+        _, leaves, y = self.kept
+        return torch.autograd.grad(y, leaves, self.grad.to(y.dtype), retain_graph=True)
+
+
+def turned(x, cos, sin):
+    one, other = x.chunk(2, -1)
+    c, s = cos[:, None], sin[:, None]
+    return torch.cat((one * c - other * s, other * c + one * s), -1)
+
+
+def layer_cases():
+    x, angles = normal(4, 4096, 32, 128), torch.randn(4096, 64, device="cuda")
+    yield (
+        "rotary 4 x 4096 x 32 x 128 bf16",
+        2 * x.numel() * 2,
+        lambda x, c, s: ops.rotary(x, c, s),
+        lambda x, c, s: turned(x.float(), c, s).to(x.dtype),
+        (x, angles.cos(), angles.sin()),
+    )
+    x, gate, up = normal(8192, 4096), normal(4096, 14336) / 64, normal(4096, 14336) / 64
+    yield (
+        "gated_linear 8192 x 14336 x 4096 bf16",
+        0,
+        lambda x, g, u: ops.gated_linear(x, g, u),
+        lambda x, g, u: F.silu(x @ g) * (x @ u),
+        (x, gate, up),
+    )
+    grad = normal(8192, 14336)
+    yield (
+        "gated_linear backward 8192 x 14336 x 4096 bf16",
+        0,
+        backward(lambda x, g, u: ops.gated_linear(x, g, u), grad),
+        backward(lambda x, g, u: F.silu(x @ g) * (x @ u), grad),
+        (x, gate, up),
+    )
+
+
+def matmul_cases():
+    for rows, inner, columns in ((8192, 4096, 4096), (4096, 4096, 16384)):
+        a, b, bias = normal(rows, inner), normal(columns, inner) * inner**-0.5, normal(columns)
+        grad = normal(rows, columns)
+        yield (
+            f"matmul gelu backward {rows} x {columns} x {inner} bf16",
+            0,
+            backward(lambda a, b, c: ops.matmul(a, b.mT, bias=c, activation="gelu"), grad),
+            backward(lambda a, b, c: F.gelu(F.linear(a, b, c)), grad),
+            (a, b, bias),
+        )
+
+
+def error(found, wanted):
+    found, wanted = (x if isinstance(x, tuple) else (x,) for x in (found, wanted))
+    worst = 0.0
+    for one, other in zip(found, wanted, strict=True):
+        scale = max(float(other.abs().max()), 1e-9)
+        gap = float((one.double() - other).abs().max()) / scale
+        worst = max(worst, gap if gap == gap else 9.0)
+    return worst
+
+
+def timed(contenders, inputs):
+    busy = torch.empty(2**28, device="cuda", dtype=torch.uint8)
+    times = {name: [] for name in contenders}
+    for _ in range(ROUNDS):
+        for name, function in contenders.items():
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            busy.fill_(1)
+            busy.fill_(2)
+            begin.record()
+            for _ in range(LAUNCHES):
+                function(*inputs)
+            end.record()
+            torch.cuda.synchronize()
+            times[name].append(begin.elapsed_time(end) * 1e3 / LAUNCHES)
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out")
+    parser.add_argument("--only", nargs="*", default=[""])
+    options = parser.parse_args()
+    if not torch.cuda.is_available():
+        print("no CUDA device here")
+        return 0
+    torch.manual_seed(int(time.time()))
+    torch._functorch.config.donated_buffer = False  # of backward passes that run again
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
+    rows, failed = [], False
+    for name, moved, ours, peer, inputs in (*norm_cases(), *layer_cases(), *matmul_cases()):
+        if not any(text in name for text in options.only):
+            continue
+        wide = [x.double() for x in inputs]
+        found = ours(*inputs)
+        row = {"name": name, "error": error(found, peer(*wide))}
+        if isinstance(peer, backward):
+            peer.kept = None
+        del wide, found
+        contenders = {"ours": ours, "eager": peer}
+        if not isinstance(peer, backward):
+            contenders["compiled"] = torch.compile(peer)
+        else:
+            contenders["compiled"] = backward(torch.compile(peer.function), peer.grad)
+        for function in contenders.values():
+            function(*inputs)
+        row.update(timed(contenders, inputs))
+        failed = failed or row["error"] > MOST_ERROR
+        speed = f"{moved / row['ours'] / 1e3:6.0f} GB/s" if moved else " " * 11
+        ratios = "  ".join(f"{k} {row[k] / row['ours']:.2f}" for k in ("eager", "compiled"))
+        print(f"{name:<44} {row['ours']:8.1f} us {speed}  {ratios}  error {row['error']:.1e}")
+        rows.append(row)
+        if options.out:
+            Path(options.out).write_text(json.dumps(rows, indent=1))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

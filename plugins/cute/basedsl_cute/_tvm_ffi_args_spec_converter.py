@@ -1,0 +1,14 @@
+"""`cute._tvm_ffi_args_spec_converter`: names that programs replace or extend.
+
+Calls here do not go through TVM's calling convention, and parameters that are declared Constexpr
+are compiled in without a conversion: what programs put here has no effect.
+"""
+
+from typing import Any
+
+NumericToTVMFFIDtype: dict[Any, str] = {}
+AcceptableNumericTypesForScalar: list[Any] = []
+
+
+def _convert_single_arg(arg: Any, arg_name: str, arg_type: Any, ctx: Any) -> Any:
+    raise NotImplementedError("arguments are not described for TVM's calling convention here")

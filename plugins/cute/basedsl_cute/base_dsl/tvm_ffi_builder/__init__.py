@@ -1,0 +1,1 @@
+"""`base_dsl.tvm_ffi_builder`: has `spec`."""

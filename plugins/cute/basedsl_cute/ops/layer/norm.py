@@ -1,0 +1,418 @@
+"""RMSNorm and LayerNorm of rows, forward and backward, also of a sum with a residual.
+
+With the row z = x + residual of N elements, centred = z - mean(z) for LayerNorm and z for RMSNorm:
+
+    r = 1 / sqrt(mean(centred^2) + eps)     n = centred * r     y = n * weight + bias
+    g = dy * weight     dz = r * (g - n * mean(g * n) - mean(g)) + d(z)     mean(g): LayerNorm alone
+    dweight = sum over rows of dy * n       dbias = sum over rows of dy
+
+A row stays in registers from its load to the result. Gradients of weight and bias are summed by
+each block over its rows, then over the blocks, always in the same order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import basedsl_cute as cute
+from basedsl import ArrayRecord, DSLTypeError
+from basedsl_cute import arch
+from basedsl_cute.dsl.hardware_info import HardwareInfo
+from basedsl_cute.dsl.machine import current_target
+from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.layer.rows import (
+    RowPlan,
+    element_type,
+    extents_of,
+    load_row,
+    only_columns,
+    registers,
+    row_plan,
+    row_sums,
+    store_row,
+    sum_buffer,
+    this_row,
+)
+
+
+def rms_norm(x: Any, weight: Any = None, *, residual: Any = None, eps: float = 1e-6) -> Any:
+    """Normalise rows by the root of their mean square: z / sqrt(mean(z^2) + eps) * weight, where z
+    is x + residual.
+
+    `x` and `residual` are arrays (..., N) of PyTorch, CuPy or NumPy, of Float16, BFloat16 or
+    Float32, `weight` one of (N,) of any of these types. Sums are Float32.
+
+    Returns an array like `x`; with a residual also z, which the next residual is. PyTorch computes
+    gradients of all of them. Raises DSLTypeError for other types and extents.
+
+    >>> import numpy as np
+    >>> from basedsl_cute.ops import rms_norm
+    >>> rms_norm(np.array([[3, 4]], np.float32), eps=0.0)
+    array([[0.8485281, 1.1313709]], dtype=float32)
+    """
+    return _norm("rms_norm", x, weight, None, residual, eps)
+
+
+def layer_norm(
+    x: Any, weight: Any = None, bias: Any = None, *, residual: Any = None, eps: float = 1e-5
+) -> Any:
+    """Normalise rows by mean and variance: (z - mean(z)) / sqrt(var(z) + eps) * weight + bias,
+    where z is x + residual.
+
+    `x` and `residual` are arrays (..., N) of PyTorch, CuPy or NumPy, of Float16, BFloat16 or
+    Float32, `weight` and `bias` of (N,) and any of these types. Sums are Float32, and the variance
+    is that of N elements.
+
+    Returns an array like `x`; with a residual also z, which the next residual is. PyTorch computes
+    gradients of all of them. Raises DSLTypeError for other types and extents.
+
+    >>> import numpy as np
+    >>> from basedsl_cute.ops import layer_norm
+    >>> layer_norm(np.array([[3, 5]], np.float32), eps=0.0)
+    array([[-1.,  1.]], dtype=float32)
+    """
+    return _norm("layer_norm", x, weight, bias, residual, eps)
+
+
+class Gradients(NamedTuple):
+    """Gradients of a norm: by z (x and the residual have the same), weight and bias."""
+
+    x: Any
+    weight: Any
+    bias: Any
+
+
+def norm_backward(
+    operation: str,
+    grad: Any,
+    z: Any,
+    weight: Any,
+    has_bias: bool,
+    eps: float,
+    grad_z: Any = None,
+) -> Gradients:
+    """Return the gradients of `operation`, "rms_norm" or "layer_norm", from `grad`, that of its
+    result, and `grad_z`, that of the sum with the residual.
+
+    Gradients of weight and bias are Float32, None where there is none.
+    """
+    lib = library(z, operation)
+    given = (grad, z, weight, grad_z)
+    key = (operation, has_bias, *[None if x is None else lib.key(x) for x in given])
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _keep(key, _backward_plan(lib, operation, grad, z, weight, has_bias, grad_z))
+    if not plan.is_direct:
+        grad, z, weight, grad_z = (None if x is None else lib.compact(x) for x in given)
+    out = lib.empty(tuple(z.shape), z.dtype, z)
+    parts = total = None
+    if plan.sums:
+        f32 = lib.dtype(cute.Float32)
+        parts = lib.empty((plan.sums, plan.blocks * plan.row.rows, plan.row.columns), f32, z)
+        total = lib.empty((plan.sums, plan.row.columns), f32, z)
+    arrays = (grad, z, weight, grad_z, out, parts, total)
+    _call(plan, _launch_backward, arrays, (plan.rows, plan.blocks, eps), lib.stream(z))
+    found = [] if total is None else list(total)
+    return Gradients(out, found[0] if weight is not None else None, found[-1] if has_bias else None)
+
+
+def _backward_plan(
+    lib: ArrayLibrary,
+    operation: str,
+    grad: Any,
+    z: Any,
+    weight: Any,
+    has_bias: bool,
+    grad_z: Any,
+) -> _Plan:
+    rows, columns = extents_of(operation, "z", z)
+    row = row_plan(
+        lib, operation, columns, element_type(operation, "z", z), (z, grad, weight, grad_z)
+    )
+    record = ArrayRecord.of(z)
+    device = HardwareInfo(record.device[1] if record.is_on_gpu else None)
+    most = 2 * device.get_device_multiprocessor_count()
+    blocks = max(min(-(-rows // row.rows), most), 1)
+    sums = (weight is not None) + has_bias
+    given = (grad, z, weight, grad_z)
+    static = (operation == "layer_norm", has_bias, row)
+    return _Plan(row, rows, _are_compact(lib, given), static, blocks, sums)
+
+
+@dataclass
+class _Plan:
+    """The way to compute a norm of arrays of one kind: the same extents, strides, types and
+    alignment.
+    """
+
+    row: RowPlan
+    rows: int
+    is_direct: bool  # arrays are taken as they are, not copied first
+    static: tuple[Any, ...]  # of the launch
+    blocks: int = 0
+    sums: int = 0  # gradients of vectors
+    compiled: dict[str, Any] = field(default_factory=dict)  # by target
+
+
+_MOST_PLANS = 4096
+_plans: dict[Any, _Plan] = {}
+
+
+def _keep(key: Any, plan: _Plan) -> _Plan:
+    if len(_plans) >= _MOST_PLANS:
+        _plans.clear()
+    return _plans.setdefault(key, plan)
+
+
+def _call(plan: _Plan, launch: Any, arrays: Any, numbers: Any, stream: int) -> None:
+    """Launch kernels for a plan's arrays, which are compiled for them once."""
+    target = current_target().name
+    compiled = plan.compiled.get(target)
+    if compiled is None:
+        compiled = cute.compile(launch, *arrays, *numbers, *plan.static, stream)
+        plan.compiled[target] = compiled
+    compiled(*arrays, *numbers, stream)
+
+
+def _are_compact(lib: ArrayLibrary, arrays: tuple[Any, ...]) -> bool:
+    return all(x is None or lib.compact(x) is x for x in arrays)
+
+
+def _norm(operation: str, x: Any, weight: Any, bias: Any, residual: Any, eps: float) -> Any:
+    lib = library(x, operation)
+    if lib.records(x, weight, bias, residual):
+        from basedsl_cute.ops.layer.torch_norm import torch_norm  # it imports PyTorch
+
+        return torch_norm(operation, x, weight, bias, residual, eps)
+    given = (x, residual, weight, bias)
+    for other in given:
+        if other is not None and library(other, operation) is not lib:
+            raise DSLTypeError(
+                f"{operation}: its arrays are of different libraries",
+                hint="pass arrays of one library",
+            )
+    key = (operation, *[None if other is None else lib.key(other) for other in given])
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _keep(key, _forward_plan(lib, operation, x, weight, bias, residual))
+    if not plan.is_direct:
+        x, residual, weight, bias = (
+            None if other is None else lib.compact(other) for other in given
+        )
+    y = lib.empty(x.shape, x.dtype, x)
+    z = None if residual is None else lib.empty(x.shape, x.dtype, x)
+    if plan.rows:
+        _call(plan, _launch, (x, residual, weight, bias, y, z), (plan.rows, eps), lib.stream(x))
+    return y if z is None else (y, z)
+
+
+def _forward_plan(
+    lib: ArrayLibrary, operation: str, x: Any, weight: Any, bias: Any, residual: Any
+) -> _Plan:
+    _check(operation, x, weight, bias, residual)
+    rows, columns = extents_of(operation, "x", x)
+    given = (x, residual, weight, bias)
+    row = row_plan(lib, operation, columns, element_type(operation, "x", x), given)
+    return _Plan(row, rows, _are_compact(lib, given), (operation == "layer_norm", row))
+
+
+def _check(operation: str, x: Any, weight: Any, bias: Any, residual: Any) -> None:
+    """Raise DSLTypeError for arrays that do not fit together."""
+    given = {"x": x, "weight": weight, "bias": bias, "residual": residual}
+    for name, other in given.items():
+        if other is None:
+            continue
+        element_type(operation, name, other)
+        wanted = tuple(x.shape) if name in ("x", "residual") else tuple(x.shape[-1:])
+        if tuple(other.shape) != wanted:
+            raise DSLTypeError(f"{operation}: {name} is {tuple(other.shape)}, not {wanted}")
+    if residual is not None and residual.dtype != x.dtype:
+        raise DSLTypeError(f"{operation}: residual is of {residual.dtype}, and x of {x.dtype}")
+
+
+# Kernels -----------------------------------------------------------------------------------------
+
+
+@cute.jit
+def _normal(z: Any, buffer: Any, eps: Any, is_centred: cute.Constexpr, plan: cute.Constexpr):
+    """The row's centred elements and 1 / sqrt(mean(centred^2) + eps)."""
+    if cute.const_expr(is_centred):
+        (total,) = row_sums((z,), buffer, plan)
+        z = only_columns(z - total * (1 / plan.columns), plan)
+    (squares,) = row_sums((z * z,), buffer, plan)
+    return z, cute.math.rsqrt(squares * (1 / plan.columns) + eps)
+
+
+@cute.kernel
+def norm_kernel(
+    x: cute.Tensor,
+    residual,  # tensors or None, from here
+    weight,
+    bias,
+    y: cute.Tensor,
+    z,
+    rows: cute.Int32,
+    eps: cute.Float32,
+    is_centred: cute.Constexpr,
+    plan: cute.Constexpr,
+):
+    """Write the norm of rows of `x`, or of `x + residual`, which goes to `z`, to `y`."""
+    row = this_row(plan)
+    inside = row < rows
+    row = cute.min(row, rows - 1)  # of a last block: it must take part in the sums
+    buffer = sum_buffer(1, plan)
+    value = load_row(x, row, plan)
+    if cute.const_expr(residual is not None):
+        value = value + load_row(residual, row, plan)
+        value = value.to(z.element_type).to(cute.Float32)  # what the gradient will see
+        if inside:
+            store_row(value, z, row, plan)
+    value, factor = _normal(value, buffer, eps, is_centred, plan)
+    value = value * factor
+    if cute.const_expr(weight is not None):
+        value = value * load_row(weight, 0, plan)
+    if cute.const_expr(bias is not None):
+        value = value + load_row(bias, 0, plan)
+    if inside:
+        store_row(value, y, row, plan)
+
+
+@cute.kernel
+def norm_backward_kernel(
+    grad: cute.Tensor,
+    z: cute.Tensor,
+    weight,  # tensors or None, from here
+    grad_z,
+    out: cute.Tensor,
+    parts,
+    rows: cute.Int32,
+    eps: cute.Float32,
+    is_centred: cute.Constexpr,
+    has_bias: cute.Constexpr,
+    plan: cute.Constexpr,
+):
+    """Write the gradient of rows of `z` to `out`, and to `parts` those of weight and bias, summed
+    over the rows of a block's threads.
+    """
+    first = this_row(plan)
+    steps = arch.grid_dim()[0] * plan.rows
+    buffer = sum_buffer(3, plan)
+    of_weight, of_bias = registers(plan), registers(plan)
+    of_weight.fill(0.0)
+    of_bias.fill(0.0)
+    if cute.const_expr(weight is not None):
+        scale = load_row(weight, 0, plan)
+    for turn in range(cute.ceil_div(rows, steps)):
+        row = first + turn * steps
+        inside = row < rows
+        row = cute.min(row, rows - 1)
+        value = load_row(z, row, plan)
+        dy = load_row(grad, row, plan)
+        if not inside:
+            dy = cute.zeros_like(dy)
+        if cute.const_expr(is_centred):
+            (total,) = row_sums((value,), buffer, plan)
+            value = only_columns(value - total * (1 / plan.columns), plan)
+        slope = dy
+        if cute.const_expr(weight is not None):
+            slope = dy * scale
+        squares, along, mean = row_sums((value * value, slope * value, slope), buffer, plan)
+        factor = cute.math.rsqrt(squares * (1 / plan.columns) + eps)
+        normal = value * factor
+        result = slope - normal * (along * factor * (1 / plan.columns))
+        if cute.const_expr(is_centred):
+            result = result - mean * (1 / plan.columns)
+        result = result * factor
+        if cute.const_expr(grad_z is not None):
+            result = result + load_row(grad_z, row, plan)
+        if inside:
+            store_row(result, out, row, plan)
+        of_weight.store(of_weight.load() + dy * normal)
+        of_bias.store(of_bias.load() + dy)
+    place = 0
+    if cute.const_expr(weight is not None):
+        store_row(of_weight.load(), parts, first, plan)
+        place = steps
+    if cute.const_expr(has_bias):
+        store_row(of_bias.load(), parts, first + place, plan)
+
+
+_SUM_WARPS = 8
+
+
+@cute.kernel
+def sum_parts_kernel(parts: cute.Tensor, total: cute.Tensor):
+    """Sum `parts` (sums, parts, columns) over their second mode into `total` (sums, columns): each
+    warp some of them, the first warp those of the warps.
+    """
+    warp, lane = arch.warp_idx(), arch.lane_idx()
+    block, sums, _ = arch.block_idx()
+    column = block * arch.WARP_SIZE + lane
+    shared = arch.alloc_smem(cute.Float32, _SUM_WARPS * arch.WARP_SIZE)
+    shared = cute.make_tensor(shared, cute.make_layout((arch.WARP_SIZE, _SUM_WARPS)))
+    value = cute.Float32(0.0)
+    if column < total.shape[1]:
+        for part in range(warp, parts.shape[1], _SUM_WARPS):
+            value += parts[sums, part, column]
+    shared[lane, warp] = value
+    arch.sync_threads()
+    if warp == 0 and column < total.shape[1]:
+        value = shared[lane, 0]
+        for n in cute.range_constexpr(1, _SUM_WARPS):
+            value += shared[lane, n]
+        total[sums, column] = value
+
+
+@cute.jit
+def _launch(
+    x: cute.Tensor,
+    residual: cute.Tensor | None,
+    weight: cute.Tensor | None,
+    bias: cute.Tensor | None,
+    y: cute.Tensor,
+    z: cute.Tensor | None,
+    rows: cute.Int32,
+    eps: cute.Float32,
+    is_centred: cute.Constexpr,
+    plan: cute.Constexpr,
+    stream: cute.Int64,
+):
+    norm_kernel(x, residual, weight, bias, y, z, rows, eps, is_centred, plan).launch(
+        grid=cute.ceil_div(rows, plan.rows),
+        block=plan.block,
+        stream=cute.Stream(stream.ir_value()),
+    )
+
+
+@cute.jit
+def _launch_backward(
+    grad: cute.Tensor,
+    z: cute.Tensor,
+    weight: cute.Tensor | None,
+    grad_z: cute.Tensor | None,
+    out: cute.Tensor,
+    parts: cute.Tensor | None,
+    total: cute.Tensor | None,
+    rows: cute.Int32,
+    blocks: cute.Int32,
+    eps: cute.Float32,
+    is_centred: cute.Constexpr,
+    has_bias: cute.Constexpr,
+    plan: cute.Constexpr,
+    stream: cute.Int64,
+):
+    on = cute.Stream(stream.ir_value())
+    norm_backward_kernel(
+        grad, z, weight, grad_z, out, parts, rows, eps, is_centred, has_bias, plan
+    ).launch(grid=cute.max(blocks, 1), block=plan.block, stream=on)
+    if cute.const_expr(total is not None):
+        sum_parts_kernel(parts, total).launch(
+            grid=(
+                cute.ceil_div(cute.size(total, mode=[1]), arch.WARP_SIZE),
+                cute.size(total, mode=[0]),
+                1,
+            ),
+            block=_SUM_WARPS * arch.WARP_SIZE,
+            stream=on,
+        )

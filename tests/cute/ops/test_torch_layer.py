@@ -1,0 +1,60 @@
+"""The rotary embedding and gated layers of `ops` as operations of PyTorch, with gradients."""
+
+from __future__ import annotations
+
+import pytest
+
+from basedsl_cute.ops import gated_linear, rotary
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def normal(*shape, seed=0, grad=True):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator).to(DEVICE).requires_grad_(grad)
+
+
+def compare(found, wanted, inputs):
+    one, other = found(*inputs), wanted(*inputs)
+    grad = normal(*one.shape, seed=9, grad=False)
+    grads = torch.autograd.grad(one, inputs, grad)
+    for x, right in zip(
+        (one, *grads), (other, *torch.autograd.grad(other, inputs, grad)), strict=True
+    ):
+        torch.testing.assert_close(x, right, atol=2e-5, rtol=2e-5)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_rotary(interleaved):
+    angles = torch.randn(6, 4, generator=torch.Generator().manual_seed(1)).to(DEVICE)
+    cos, sin = angles.cos(), angles.sin()
+
+    def turned(x):
+        pairs = x.unflatten(-1, (4, 2)) if interleaved else x.unflatten(-1, (2, 4)).mT
+        one, other = pairs.unbind(-1)
+        c, s = cos[:, None], sin[:, None]
+        made = torch.stack((one * c - other * s, other * c + one * s), -1)
+        return (made if interleaved else made.mT).flatten(-2)
+
+    compare(lambda x: rotary(x, cos, sin, interleaved=interleaved), turned, (normal(2, 6, 3, 8),))
+
+
+def gated(x, gate, up):
+    return torch.nn.functional.silu(x @ gate) * (x @ up)
+
+
+def test_gated_linear():
+    inputs = normal(2, 5, 8), normal(8, 6, seed=1), normal(8, 6, seed=2)
+    compare(gated_linear, gated, inputs)
+
+
+@pytest.mark.slow
+def test_compiled():
+    inputs = normal(5, 8), normal(8, 6, seed=1), normal(8, 6, seed=2)
+    compiled = torch.compile(gated_linear, fullgraph=True, backend="aot_eager")
+    compare(compiled, gated, inputs)
+    cos, sin = normal(6, 4, grad=False), normal(6, 4, seed=1, grad=False)
+    compiled = torch.compile(rotary, fullgraph=True, backend="aot_eager")
+    compare(lambda x: compiled(x, cos, sin), lambda x: rotary(x, cos, sin), (normal(2, 6, 3, 8),))
