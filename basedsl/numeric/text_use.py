@@ -111,7 +111,7 @@ class _Source:
             if not isinstance(node, ast.expr):
                 continue
             start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
-            if start <= (line, col) and (end_line, end_col) <= end:  # type: ignore[operator]
+            if start <= (line, col) and (end_line, end_col) <= end:
                 size = (end[0] - start[0], end[1] - start[1])  # type: ignore[operator]
                 if best is None or size <= best[0]:
                     best = size, node
