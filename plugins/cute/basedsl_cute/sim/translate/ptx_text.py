@@ -20,6 +20,7 @@ from basedsl_cute.sim.machine.access import (
     MemoryAccess,
 )
 from basedsl_cute.sim.machine.ptx_arithmetic import DTYPES, Arithmetic, arithmetic_of
+from basedsl_cute.sim.machine.ptx_multicast import multicast_effect
 from basedsl_cute.sim.site import Site
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -193,6 +194,8 @@ def _effect(opcode: str, site: Site) -> ptx.Effect | None:
         return _store_async(rest[1:])
     if base in ("ld", "st"):
         return _access(base, rest, site)
+    if base == "multimem":
+        return multicast_effect(rest, site, _memory)
     if base in ("atom", "red"):
         return _update(rest, site)
     return None
