@@ -24,7 +24,7 @@ from basedsl_cute.nvgpu import OperandMajorMode, cpasync, tma, warp, warpgroup
 from basedsl_cute.ops.ampere.attention_backward import store_rows
 from basedsl_cute.ops.flash.softmax import as_rows, as_wgmma_operand
 from basedsl_cute.ops.flash.variant import LOG2_E, Place, Sequence
-from basedsl_cute.ops.hopper.attention import COLUMN, ROW, ROWS, tma_tile
+from basedsl_cute.ops.hopper.attention import COLUMN, L2_BYTES, ROW, ROWS, tma_tile
 from basedsl_cute.utils import hopper_helpers as sm90
 
 THREADS = 128  # of a warpgroup, and of the kernels before and behind
@@ -124,6 +124,7 @@ def backward_kernel(
     grad_v: cute.Tensor,
     captured: tuple,
     scale: cute.Float32,
+    swizzle: cute.Int32,
     mma: cute.Constexpr,
     dtype: cute.Constexpr,
     variant: cute.Constexpr,
@@ -132,7 +133,7 @@ def backward_kernel(
     (m, n), head_k, head_v = cfg.tile, cute.size(tma_k, mode=[1]), cute.size(tma_v, mode=[1])
     mma_s, mma_k, mma_v, mma_q = mma
     thread = arch.thread_idx()[0]
-    tile, key_head, batch = arch.block_idx()
+    tile, key_head, batch = task_of(tma_k.shape, n, swizzle)
     sequence = Sequence(cute.Int32(tma_q.shape[0]), cute.Int32(tma_k.shape[0]))
     place = Place(variant, sequence, batch, None, None, captured)
     group = tma_q.shape[2] // tma_k.shape[2]
@@ -182,11 +183,9 @@ def backward_kernel(
         lane = thread - THREADS
         own_s, own_k, own_v = (x.get_slice(lane) for x in (mma_s, mma_k, mma_v))
         own_q = mma_q.get_slice(lane)
-        rk, rv = (mma_s.make_fragment_A(own_s.partition_A(x)) for x in (sk, sv))
         rq, rg = (mma_s.make_fragment_B(own_s.partition_B(x)) for x in (sq, sg))
         queries_t = mma_k.make_fragment_B(own_k.partition_B(cute.select(sq, [1, 0, 2])))
         grads_t = mma_v.make_fragment_B(own_v.partition_B(cute.select(sg, [1, 0, 2])))
-        keys_t = mma_q.make_fragment_B(own_q.partition_B(cute.select(sk, [1, 0, 2])))
         changes = mma_q.make_fragment_A(own_q.partition_A(sds))
         acc_k = cute.make_rmem_tensor(mma_k.partition_shape_C((n, head_k)), cute.Float32)
         acc_v = cute.make_rmem_tensor(mma_v.partition_shape_C((n, head_v)), cute.Float32)
@@ -228,6 +227,13 @@ def backward_kernel(
                 if not place.truth((head, head), queries, keys).true:
                     continue
                 q_stage = at_q.wait_and_advance()
+                # The warpgroup's first thread, known in this step only: ptxas would keep the
+                # descriptors of keys and values through the loop, in registers that are not there.
+                zero = arch.inline_ptx("mov.b32 $0, $1;", [cute.Int32(0)], cute.Int32)
+                first = number * THREADS + zero
+                of_s, of_q = mma_s.get_slice(first), mma_q.get_slice(first)
+                rk, rv = (mma_s.make_fragment_A(of_s.partition_A(x)) for x in (sk, sv))
+                keys_t = mma_q.make_fragment_B(of_q.partition_B(cute.select(sk, [1, 0, 2])))
                 multiply(mma_s, scores, rk, rq, 0, q_stage.index, False)
                 g_stage = at_g.wait()
                 multiply(mma_s, products, rv, rg, 0, g_stage.index, False)
@@ -287,6 +293,21 @@ def backward_kernel(
                 lambda row: key0 + row < sequence.keys,
                 dtype,
             )
+
+
+def task_of(shape, keys, swizzle):
+    """The block's tile of keys, head and batch: a tile of `swizzle` heads in a row, of which the
+    queries are in the L2 cache together, and then the next tile. With a causal mask the first have
+    most queries.
+    """
+    rows, _, heads, batches = shape
+    tiles = cute.ceil_div(cute.Int32(rows), keys)
+    number = arch.block_idx()[0]
+    section = number // (swizzle * tiles)
+    at = number - section * (swizzle * tiles)
+    width = cute.min(swizzle, heads * batches - section * swizzle)
+    head = section * swizzle + at % width
+    return at // width, head % heads, head // heads
 
 
 @cute.jit
@@ -499,9 +520,16 @@ def backward(
     prepare_kernel(out, grad, lse, stats, sums, m).launch(
         grid=query_grid, block=(THREADS, 1, 1), stream=stream
     )
+    heads, swizzle = cute.Int32(k.shape[2] * k.shape[3]), cute.Int32(1)
+    if cute.const_expr(variant.right is not None or variant.mask is not None):
+        group = q.shape[2] // k.shape[2]
+        held = cute.Int64(q.shape[0]) * (2 * (head_k + head_v)) * group
+        fitting = cute.Int32(cute.max(cute.Int64(L2_BYTES) // cute.max(held, 1), 1))
+        swizzle = cute.min(fitting, heads)
+    tiles = cute.Int32(cute.ceil_div(k.shape[0], n))
     static = (mma, dtype, variant, cfg)
-    backward_kernel(*loads, *add, stats, grad_k, grad_v, captured, scale, *static).launch(
-        grid=(cute.ceil_div(k.shape[0], n), k.shape[2], k.shape[3]),
+    backward_kernel(*loads, *add, stats, grad_k, grad_v, captured, scale, swizzle, *static).launch(
+        grid=(tiles * heads, 1, 1),
         block=(cfg.threads, 1, 1),
         stream=stream,
         min_blocks_per_mp=1,
