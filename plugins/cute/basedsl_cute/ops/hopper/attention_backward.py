@@ -150,9 +150,8 @@ def backward_kernel(
     sk, sv, sq, sg, sds = (smem.allocate_tensor(dtype, layout, 1024) for layout in layouts)
     lines = sums_layout(head_k, cfg)
     ring = cute.append(lines, cute.make_layout(cfg.groups, stride=cute.size(lines)))
-    sums = None
-    if cute.const_expr(not cfg.direct):
-        sums = smem.allocate_tensor(cute.Float32, ring, 128)
+    # Behind all else, and not there at all if threads add.
+    sums = smem.allocate_tensor(cute.Float32, cute.make_layout(4) if cfg.direct else ring, 128)
     sstats = smem.allocate_tensor(cute.Float32, cute.make_layout((m, 2, cfg.stages)), 128)
 
     warp_number = arch.make_warp_uniform(arch.warp_idx())
