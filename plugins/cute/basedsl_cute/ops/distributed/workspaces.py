@@ -27,7 +27,7 @@ class Workspace:
 
     Calls with one workspace are in the same order on all ranks, and on one stream: kernels that run
     at the same time need a workspace each. `blocks` of `threads` threads are the most that a call
-    takes; every rank of the group has the same. Made by `for_group` and `simulated_workspaces`.
+    takes; every rank of the group has the same. Made by `workspace` and `simulated_workspaces`.
     """
 
     def __init__(
