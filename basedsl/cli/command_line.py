@@ -32,6 +32,8 @@ INTERRUPTED, PIPE_CLOSED = 130, 141  # as shells count a command that SIGINT or 
 
 def main(arguments: Sequence[str] | None = None, manager: PluginManager | None = None) -> int:
     """Run a command; return the exit status."""
+    if sys.stdout is None:  # closed by the shell
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")
     manager = manager or plugin_manager()
     arguments = sys.argv[1:] if arguments is None else arguments
     manager.switched_off |= _switched_off(arguments)
@@ -67,6 +69,9 @@ def main(arguments: Sequence[str] | None = None, manager: PluginManager | None =
         status: int = parsed.run(parsed)
         sys.stdout.flush()
     except DSLError as error:
+        entry = getattr(sys.modules["__main__"], "__file__", None)
+        if error.span is not None and error.span.filename == entry:
+            error.span = None  # the script `basedsl`: no line of the user's is to blame
         console.show_error(error)
         return 1
     except BrokenPipeError:

@@ -51,8 +51,9 @@ def _run(parsed: argparse.Namespace) -> int:
     versions = Versions()
     try:
         server = Server(versions, parsed.port)
-    except OSError as error:
-        raise DSLRuntimeError(f"port {parsed.port} cannot be used: {error.strerror}") from None
+    except (OSError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "ports are 0 to 65535"
+        raise DSLRuntimeError(f"port {parsed.port} cannot be used: {reason}") from None
     server.start()
     print(server.address, flush=True)
     if not parsed.no_browser:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.errors import DSLError, DSLRuntimeError, DSLSyntaxError
+from basedsl.errors import DSLError, DSLRuntimeError, DSLSyntaxError, with_article
 from basedsl.function import BoundFunction, DSLFunction
 from basedsl.location import Span, is_internal_frame, span_of_code
 from basedsl.slips import closest_name
@@ -130,7 +130,8 @@ def dsl_function(value: Any) -> DSLFunction:
     call = inspect.getattr_static(type(value), "__call__", None)
     if isinstance(call, DSLFunction):
         return call
-    raise DSLRuntimeError(f"{value!r} is not a function of a DSL", hint="decorate it with @jit")
+    what = f"'{value.__name__}'" if inspect.isroutine(value) else with_article(type(value))
+    raise DSLRuntimeError(f"{what} is not a function of a DSL", hint="decorate it with @jit")
 
 
 def read_arguments(
@@ -157,7 +158,7 @@ def _read(text: str, scope: Mapping[str, Any]) -> Any:
     if array is not None and array[1] not in scope:
         dtype = _dtype(array[1])
         if dtype is not None:
-            return np.zeros([int(n) for n in array[2].split(",")], dtype)
+            return _zeros(text, [int(n) for n in array[2].split(",")], dtype)
     try:
         return eval(text.strip(), {"np": np, **scope})
     except DSLError:
@@ -167,6 +168,13 @@ def _read(text: str, scope: Mapping[str, Any]) -> Any:
             f"the argument {text!r} cannot be read: {type(error).__name__}: {error}",
             hint='write an array as "float32[64,64]", or a Python expression of the program',
         ) from None
+
+
+def _zeros(text: str, shape: list[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    try:
+        return np.zeros(shape, dtype)
+    except (MemoryError, OverflowError, ValueError) as error:
+        raise DSLRuntimeError(f"the argument {text!r} cannot be made: {error}") from None
 
 
 def _dtype(name: str) -> np.dtype[Any] | None:

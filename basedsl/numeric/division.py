@@ -54,8 +54,9 @@ def unsigned_modulo(kit: Kit, T: Type, R: Type, x: Any, y: Any) -> Value:
 
 
 def _unsigned_divisor(kit: Kit, T: Type, y: Any) -> Value:
-    if isinstance(y, int):
+    if isinstance(y, int) and y:
         return kit.constant(T, y)
+    y = kit.value(T, y)
     _check_divisor(kit, T, y)
     return kit.op("arith.maxui", kit.type_of(T), y, kit.constant(T, 1))
 
@@ -66,7 +67,7 @@ def _unsigned_divisor(kit: Kit, T: Type, y: Any) -> Value:
 def signed_floor(kit: Kit, T: Type, R: Type, x: Any, y: Any) -> Value:
     """x // y; the least integer divided by -1 wraps."""
     t = kit.type_of(T)
-    if isinstance(y, int):
+    if isinstance(y, int) and y:
         return _floor_by_literal(kit, T, x, y)
     a = kit.value(T, x)
     safe, minus_one = _signed_divisor(kit, T, y)
@@ -82,7 +83,7 @@ def signed_floor(kit: Kit, T: Type, R: Type, x: Any, y: Any) -> Value:
 def signed_modulo(kit: Kit, T: Type, R: Type, x: Any, y: Any) -> Value:
     """x % y."""
     t = kit.type_of(T)
-    if isinstance(y, int):
+    if isinstance(y, int) and y:
         return _modulo_by_literal(kit, T, x, y)
     a = kit.value(T, x)
     safe, _ = _signed_divisor(kit, T, y)  # anything % -1 is anything % 1: 0
@@ -95,6 +96,7 @@ def _signed_divisor(kit: Kit, T: Type, y: Value) -> tuple[Value, Value]:
     """Replace the divisors 0 and -1 by 1 (both trap on some hardware); return it and whether it was
     -1.
     """
+    y = kit.value(T, y)
     _check_divisor(kit, T, y)
     one = kit.constant(T, 1)
     plus_one = kit.op("arith.addi", kit.type_of(T), y, one)

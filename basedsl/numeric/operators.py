@@ -146,13 +146,17 @@ def _no_remainder(plan: OperatorPlan, a: Any, b: Any) -> Any:
 
 
 def _zero_divisor(shortcut: Shortcut) -> Shortcut:
-    """Return a shortcut that refuses a divisor known to be zero, then tries `shortcut`."""
+    """Return a shortcut that refuses a divisor known to be zero, then tries `shortcut`. Where the
+    emitter has `known_zero_divisors`, it is as one that turns out to be zero at run time.
+    """
 
     def check(plan: OperatorPlan, a: Any, b: Any) -> Any:
         if plan.left.is_integer and _known_int(b) == 0:
             if not isinstance(a, Numeric) or a.region is None:
                 raise ZeroDivisionError(division.ZERO_DIVISOR)
-            raise DSLError(division.ZERO_DIVISOR, hint="compare the divisor with 0 before")
+            emitter = tracing.current_trace("arithmetic on a dynamic value").emitter
+            if not getattr(emitter, "known_zero_divisors", False):
+                raise DSLError(division.ZERO_DIVISOR, hint="compare the divisor with 0 before")
         return shortcut(plan, a, b)
 
     return check

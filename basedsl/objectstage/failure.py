@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 import tempfile
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -52,7 +53,28 @@ class Rejected(Exception):
 
 def reject(op: Any, message: str) -> NoReturn:
     """Fail a Python pass at the user's line of `op`, with the headline `message`."""
-    raise Rejected(Diagnostic("error", message, span_of_location(op.operation.location)))
+    _state.rejected = Rejected(
+        Diagnostic("error", message, span_of_location(op.operation.location))
+    )
+    raise _state.rejected
+
+
+_state = threading.local()
+_IN_CALLBACK = "Exception raised in callback: "
+
+
+def of_callback(error: Exception) -> Exception | str | None:
+    """Return what a function that was given to `op.walk` raised: the bindings raise a RuntimeError
+    with its traceback as text in its place. None for another error, the last line of the text for
+    an exception that is lost.
+    """
+    rejected, _state.rejected = getattr(_state, "rejected", None), None
+    text = str(error)
+    if type(error) is not RuntimeError or not text.startswith(_IN_CALLBACK):
+        return None
+    last = text.strip().splitlines()[-1]
+    found = rejected is not None and str(rejected) in last
+    return rejected if found else last.removeprefix(_IN_CALLBACK)
 
 
 def span_of_location(location: Any) -> Span | None:

@@ -258,9 +258,12 @@ class _Run:
         except (ir.MLIRError, failure.Rejected) as error:
             raise self.failed(step.name, "lowering failed", error) from error
         except Exception as error:  # any step's code
+            raised = failure.of_callback(error)
+            if isinstance(raised, failure.Rejected):
+                raise self.failed(step.name, "lowering failed", raised) from None
+            what = raised or f"{type(error).__name__}: {error}"
             bug = CompilerBug(
-                f"step '{step.name}' of pipeline '{self.pipeline.name}' broke: "
-                f"{type(error).__name__}: {error}",
+                f"step '{step.name}' of pipeline '{self.pipeline.name}' broke: {what}",
                 hint=self._report(),
             )
             raise bug from error

@@ -15,6 +15,7 @@ from basedsl import (
     Step,
     mlir_type,
     native_steps,
+    reject,
 )
 
 
@@ -103,6 +104,32 @@ def test_a_pass_that_raises():
     said = compile_error(**pipeline(Step("broken", lambda op, context: {}["x"])))
     assert "step 'broken' of pipeline 'own' broke: KeyError: 'x'" in said
     assert "please report it to its authors" in said
+
+
+def walking(act):
+    """A pass that calls `act` with each addition, from a walk: the bindings lose its exception."""
+
+    def broken(op, context):
+        result = context.bindings.ir.WalkResult.ADVANCE
+        op.walk(lambda inner: act(inner) or result if inner.name == "arith.addi" else result)
+
+    return broken
+
+
+def test_a_pass_that_rejects_in_a_walk():
+    def rejecting(inner):
+        reject(inner, "no additions")
+
+    language = type("Own", (Language,), {"name": "own", **pipeline(Step("no", walking(rejecting)))})
+    with pytest.raises(CompilerBug, match="step 'no' of pipeline 'own': no additions") as info:
+        DSL(language()).jit(looping)(3)
+    assert info.value.span.filename == __file__ and "report it" not in str(info.value)
+
+
+def test_a_pass_that_raises_in_a_walk():
+    said = compile_error(looping, (3,), **pipeline(Step("broken", walking(lambda inner: {}["x"]))))
+    assert "step 'broken' of pipeline 'own' broke: KeyError: 'x'" in said
+    assert "Traceback" not in said
 
 
 def test_a_pass_that_mlir_does_not_have():

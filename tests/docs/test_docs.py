@@ -49,6 +49,21 @@ def test_page_runs(page, monkeypatch):
         exec(compile(code, name, "exec"), scope)
 
 
+#: The blocks of Python that are not run: they need a process group of several GPUs.
+NOT_RUN = {"docs/several_gpus.md": 1}
+
+
+def test_no_python_hides_in_blocks_of_another_kind():
+    found = {}
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")):
+        fenced = re.findall(r"^ *```(\w*)\n(.*?)^ *```", path.read_text(), re.S | re.M)
+        others = [code for kind, code in fenced if kind not in ("python", "console")]
+        hidden = [code for code in others if re.search(r"^(import|from|def|@)\b", code, re.M)]
+        if hidden:
+            found[str(path.relative_to(ROOT))] = len(hidden)
+    assert found == NOT_RUN
+
+
 def test_readme_session_is_what_python_prints():
     examples = doctest.DocTestParser().get_doctest(
         (ROOT / "README.md").read_text(), {}, "README.md", None, 0

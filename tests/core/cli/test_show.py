@@ -116,7 +116,8 @@ def test_json(file, capsys):
         (["{file}::double", "--arg", "1", "--stage", "lvm"], "has no stage 'lvm' here"),
         (["{file}::double", "--arg", "nope"], "the argument 'nope' cannot be read: NameError"),
         (["{file}::double", "--arg", "1", "--options=--nope"], "there is no option --nope"),
-        (["{file}::SCALER.by"], "3 is not a function of a DSL"),
+        (["{file}::double", "--arg", "float32[99999999999999]"], "]' cannot be made: Unable to"),
+        (["{file}::SCALER.by"], "an int is not a function of a DSL"),
         (["{file}::double", "--arg", "1", "--diff", "llvm"], "--diff compares one stage"),
         (["missing.py"], "missing.py cannot be read: No such file"),
         (["{folder}"], "cannot be read: Is a directory"),
@@ -163,6 +164,20 @@ def test_a_closed_pipe_is_no_error(file):
     with process.stderr:
         assert process.stderr.read() == ""
     assert process.wait(60) == 141
+
+
+def test_a_closed_output_is_no_error(file):
+    program = f'exec "$0" -m basedsl show {file}::double --arg 1 >&-'
+    done = subprocess.run(["sh", "-c", program, sys.executable], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_no_line_of_the_script_is_blamed(tmp_path):
+    script = tmp_path / "basedsl"
+    script.write_text("import sys\nfrom basedsl.cli import main\n\nsys.exit(main())\n")
+    arguments = [sys.executable, script, "show", "missing.py"]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert done.stderr == "error: missing.py cannot be read: No such file or directory\n"
 
 
 def test_colours_are_for_terminals_alone(file):

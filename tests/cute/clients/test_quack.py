@@ -18,7 +18,9 @@ FOLDER = os.environ.get("CLIENTS", "")
 PROGRAM = Path(__file__).with_name("quack_kernels.py")
 CHECKS = """rmsnorm rmsnorm-bf16 rmsnorm-f32 rmsnorm-cluster rmsnorm-backward rmsnorm-backward-f32
     layernorm layernorm-f32 softmax softmax-f32 softmax-backward cross-entropy cross-entropy-wide
-    cross-entropy-backward top-k"""
+    cross-entropy-backward top-k gemm gemm-pingpong gemm-cluster gemm-grid"""
+# Later versions make the copies of their GEMM by MLIR dialects of CuTe's own DSL.
+NOT_IN_LATER = ("gemm", "gemm-pingpong", "gemm-cluster", "gemm-grid")
 
 pytestmark = [
     pytest.mark.slow,
@@ -31,6 +33,8 @@ pytestmark = [
 
 @pytest.mark.parametrize("check", CHECKS.split())
 def test_against_pytorch(check):
+    if check in NOT_IN_LATER and (Path(FOLDER) / "quack" / "gemm_runtime").is_dir():
+        pytest.skip("the GEMM of later versions needs MLIR dialects of CuTe's own DSL")
     command = [sys.executable, "-m", "basedsl", "run", "--as", "cutlass", str(PROGRAM), check]
     environment = os.environ | {"CUTE_DSL_ARCH": "sim", "QUACK_CACHE_ENABLED": "0"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)

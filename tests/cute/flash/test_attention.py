@@ -99,6 +99,14 @@ def test_blocks_of_hopper_that_stay_for_many_tiles(qkv):
     close(lse, logs, 2e-3)
 
 
+def test_hopper_writes_rows_that_are_not_aligned_to_16_bytes():
+    q, k, v = normal(1, 40, 1, 32), normal(1, 40, 1, 32, seed=1), normal(1, 40, 1, 32, seed=2)
+    out = np.full((1, 40, 1, 34), np.nan, np.float16)
+    attention(q, k, v, out=out[..., :32], config=hopper.Config((64, 48)))
+    close(out[..., :32], reference(q, k, v)[0])
+    assert np.isnan(out[..., 32:]).all()
+
+
 def test_hopper_with_a_function_and_rows_that_see_nothing():
     q, k, v = normal(1, 80, 2, 64), normal(1, 40, 1, 64, seed=1), normal(1, 40, 1, 64, seed=2)
 

@@ -8,8 +8,10 @@ import pytest
 import basedsl_cute as cute
 from basedsl_cute.lowering.ptx.ptxas import find_ptxas
 from basedsl_cute.ops.flash import attention as flash
+from basedsl_cute.ops.flash import gradients
 from basedsl_cute.ops.flash.captured import Captured
 from basedsl_cute.ops.flash.variant import Variant
+from basedsl_cute.ops.hopper import attention_backward
 
 pytestmark = pytest.mark.skipif(find_ptxas() is None, reason="no ptxas")
 
@@ -51,3 +53,24 @@ def check(head, config, variant):
     (kernel,) = compiled.resources.values()
     assert kernel.spill_stores == kernel.spill_loads == 0
     assert kernel.registers * config.threads <= 65536
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("head", [64, 128])
+@pytest.mark.parametrize("right", [None, 0])
+def test_the_gradients_for_hopper_spill_nothing(head, right):
+    config = attention_backward.Config()
+    x = np.zeros((4, 2, 256, head), np.float16).transpose(2, 3, 1, 0)
+    rows = config.tile[0]
+    lse = np.zeros((4, 2, 256), np.float32).transpose(2, 1, 0)
+    stats = np.zeros((4, 2, 256 // rows, 2, rows), np.float32).transpose(4, 3, 2, 1, 0)
+    sums = np.zeros((4, 2, 256 // rows, rows * head), np.float32).transpose(3, 2, 1, 0)
+    compiled = cute.compile(
+        gradients._launch,
+        *(x, x, x, x, x, lse, (stats, sums), x, x, x, None),
+        *((None,) * 4, (None, None, None, ()), 1.0, 4, 256, 256, head, head),
+        *(Variant(right=right), config, 0),
+        options="--gpu-arch sm_90a",
+    )
+    for kernel in compiled.resources.values():
+        assert kernel.spill_stores == kernel.spill_loads == 0

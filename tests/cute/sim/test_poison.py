@@ -227,6 +227,28 @@ def test_a_quotient_by_zero_that_nobody_uses():
     assert run(unused_quotient)[1] == 1.0
 
 
+@cute.kernel
+def by_static_zero(x: cute.Tensor, n: cute.Constexpr, stored: cute.Constexpr):
+    both = x[0] // n + x[0] % n
+    x[1] = both if stored else 5
+
+
+@cute.jit
+def divided(x: cute.Tensor, n: cute.Constexpr, stored: cute.Constexpr):
+    by_static_zero(x, n, stored).launch(grid=1, block=1)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_a_quotient_by_a_static_zero(dtype):
+    x = np.full(2, 7, dtype)
+    divided(x, 0, False)
+    assert x.tolist() == [7, 5]
+    with pytest.raises(ArithmeticTrapError, match="by zero"):
+        divided(x, 0, True)
+    divided(x, 4, True)
+    assert x.tolist() == [7, 1 + 3]
+
+
 def test_a_quotient_by_zero_that_is_stored(monkeypatch):
     with pytest.raises(ArithmeticTrapError, match="by zero") as caught:
         run(used_quotient)

@@ -1,10 +1,11 @@
 """`utils.distributed`: flags between simulated ranks, and the PTX of multicast memory."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import basedsl_cute as cute
-from basedsl import DSLTypeError
+from basedsl import DSLError, DSLTypeError
 from basedsl_cute import arch, sim
 from basedsl_cute.distributed import SymmetricTensor, simulated
 from basedsl_cute.lowering.ptx import ptxas
@@ -91,6 +92,71 @@ def multicast_kernel(x: cute.Tensor, flag: cute.Tensor, dtype: cute.Constexpr):
 @cute.jit
 def multicast(x: cute.Tensor, flag: cute.Tensor, dtype: cute.Constexpr):
     multicast_kernel(x, flag, dtype).launch(grid=1, block=32)
+
+
+@cute.kernel
+def in_the_switch_kernel(x: SymmetricTensor, dtype: cute.Constexpr, bug: cute.Constexpr):
+    """Each rank sums its part of all ranks' words and stores it on all of them."""
+    t = arch.thread_idx()[0]
+    x.local[t] = x.local[t] + x.local[t]
+    if not bug:
+        x.signals.barrier()
+    vectors = cute.size(x.multicast) * dtype.width // 128
+    if t % x.num_ranks == x.rank and t < vectors:
+        place = x.multicast.iterator + t * (128 // dtype.width)
+        distributed.multimem_st(place, *distributed.multimem_ld_reduce(place, dtype))
+    x.signals.barrier()
+    if t == 0:
+        flag = x.multicast.iterator + cute.size(x.multicast) - 4
+        if cute.const_expr(dtype is cute.Float32):
+            distributed.multimem_red_add1(cute.recast_ptr(flag, dtype=cute.Int32), scope="sys")
+    x.signals.barrier()
+
+
+@cute.jit
+def in_the_switch(x, dtype: cute.Constexpr, bug: cute.Constexpr):
+    in_the_switch_kernel(x, dtype, bug).launch(grid=1, block=32)
+
+
+@pytest.mark.usefixtures("sim")
+@pytest.mark.parametrize(
+    "ranks, dtype", [(2, np.float32), (4, np.float32), (2, np.float16), (2, ml_dtypes.bfloat16)]
+)
+def test_an_all_reduce_in_multicast_memory(ranks, dtype):
+    rng = np.random.default_rng(0)
+    given = [rng.integers(-8, 9, 64).astype(dtype) for _ in range(ranks)]
+    given[0][-4:] = 0
+    for other in given[1:]:
+        other[-4:] = 0
+    element = {2: cute.Float16, 4: cute.Float32}[np.dtype(dtype).itemsize]
+    element = cute.BFloat16 if dtype is ml_dtypes.bfloat16 else element
+    with sim.ranks(ranks, seed=2) as world:
+        x = simulated(world, 64, dtype, multicast=True, fill=lambda rank: given[rank])
+        world.run(lambda rank: in_the_switch(x[rank], element, False))
+    wanted = sum(one.astype(np.float32) for one in given).astype(dtype)
+    wanted[:32] *= 2
+    if dtype is np.float32:
+        wanted[-4:].view(np.int32)[0] = ranks  # each rank has added 1 on all
+    assert all(one.has_multicast and (one.local == wanted).all() for one in x)
+
+
+@pytest.mark.usefixtures("sim")
+def test_races_in_multicast_memory():
+    with sim.ranks(2) as world:
+        x = simulated(world, 64, np.float32, multicast=True)
+        with pytest.raises(sim.RaceError, match="of rank"):
+            world.run(lambda rank: in_the_switch(x[rank], cute.Float32, True))
+
+
+@pytest.mark.usefixtures("sim")
+def test_memory_without_multicast():
+    with sim.ranks(2) as world:
+        x = simulated(world, 64, np.float32)
+        with pytest.raises(DSLError, match="has no multicast address"):
+            world.run(lambda rank: in_the_switch(x[rank], cute.Float32, False))
+    flag = np.zeros(1, np.int32)
+    with pytest.raises(sim.MemoryAccessError, match="is no multicast address"):
+        multicast(np.zeros(16, np.float32), flag, cute.Float32)
 
 
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="there is no ptxas")

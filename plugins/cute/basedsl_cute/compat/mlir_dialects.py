@@ -74,10 +74,13 @@ class _Dialect(types.ModuleType):
     def __init__(self, name: str, dialect: str) -> None:
         super().__init__(name)
         self._dialect = dialect
+        self._found: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__all__":
             raise AttributeError(name)
+        if name in self._found:
+            return self._found[name]
         path = f"{self._dialect}.{name}"
         found: Any = _OTHERS.get(path)
         if path in _ADAPTED:
@@ -88,8 +91,8 @@ class _Dialect(types.ModuleType):
             found = getattr(getattr(CUTE.mlir.bindings, self._dialect), name)
             if inspect.isfunction(found):
                 found = _converting(found)
-        setattr(self, name, found)
-        return found
+        # No attribute of the module: that would be a change to what a program reads.
+        return self._found.setdefault(name, found)
 
 
 def _converting(build: Callable[..., Any]) -> Callable[..., Any]:

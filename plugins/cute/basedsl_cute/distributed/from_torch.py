@@ -79,7 +79,14 @@ def from_torch(
         timeout,
         keep=(tensor, pad, report, data, handle, group),
         static_rank=static_rank,
+        multicast=_multicast(tensor, data),
     )
+
+
+def _multicast(tensor: Any, handle: Any) -> int:
+    """The address that stands for the tensor on all ranks; 0 where the system has none."""
+    base = int(getattr(handle, "multicast_ptr", 0) or 0)
+    return base and base + tensor.data_ptr() - int(handle.buffer_ptrs[handle.rank])
 
 
 def _modules() -> tuple[Any, Any]:

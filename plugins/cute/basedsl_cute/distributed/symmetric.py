@@ -28,6 +28,10 @@ from basedsl_cute.tensors.tensor import Tensor
 DEFAULT_TIMEOUT = 30.0
 """Seconds that a kernel waits for a signal by default."""
 
+_NO_MULTICAST = "this symmetric tensor has no multicast address"
+_NO_MULTICAST_HINT = (
+    "the system has no multicast between these GPUs, or it is off: loop over x.peer(rank)"
+)
 _UINT32 = from_dlpack(1, 32, 1)
 _INT32 = from_dlpack(0, 32, 1)
 
@@ -42,6 +46,13 @@ class RankedTensor:
     dynamic_rank: Int32 | None
     static_rank: Constexpr
     signals: Any
+    multicast_pointer: Any = None
+
+    @property
+    def multicast(self) -> Tensor:
+        if self.multicast_pointer is None:
+            raise DSLError(_NO_MULTICAST, hint=_NO_MULTICAST_HINT)
+        return make_tensor(self.multicast_pointer, self.local.layout)
 
     @property
     def rank(self) -> Any:
@@ -63,6 +74,8 @@ class SymmetricTensor:
         x.peer(rank)   that of another rank, or of this one, with the same layout
         x.rank         this rank's number; `x.num_ranks`: how many there are, an int
         x.signals      flags and barriers, a `Signals`, if the memory has them
+        x.multicast    the array at an address that stands for every rank's, where there is one: for
+                       `utils.distributed.multimem_ld_reduce`, `multimem_st`, `multimem_red_add1`
 
     All ranks' arrays have one shape, one element type and the same strides. The object keeps this
     rank's memory alive; the peers' lives as long as their owners keep it, so ranks release theirs
@@ -82,6 +95,7 @@ class SymmetricTensor:
         static_rank: bool = False,
         table: Any = None,
         pad_table: Any = None,
+        multicast: int = 0,
     ) -> None:
         self.array = local
         self.addresses = tuple(addresses)
@@ -122,6 +136,9 @@ class SymmetricTensor:
             dynamic_rank=None if static_rank else Int32(rank),
             static_rank=rank if static_rank else None,
             signals=signals,
+            multicast_pointer=None
+            if not multicast
+            else HostPointer(dtype, multicast, "gmem", min(align, multicast & -multicast), nbytes),
         )
 
     # In a kernel, which has a `RankedTensor` in the place of this object -------------------------
@@ -140,6 +157,16 @@ class SymmetricTensor:
     def num_ranks(self) -> int:
         """The number of ranks of the group."""
         return len(self.addresses)
+
+    @property
+    def multicast(self) -> Any:
+        """The array at the multicast address: in a kernel. Raises DSLError on the host."""
+        raise DSLError("multicast memory is reached in kernels", hint="x.multicast in a kernel")
+
+    @property
+    def has_multicast(self) -> bool:
+        """True if `x.multicast` is there."""
+        return self.argument.multicast_pointer is not None
 
     def peer(self, rank: Any) -> Any:
         """The array of `rank`: in a kernel. Raises DSLError on the host, which may not reach it."""
@@ -233,6 +260,7 @@ def from_pointers(
     slots: int = SLOTS,
     timeout: float = DEFAULT_TIMEOUT,
     static_rank: bool = False,
+    multicast: int = 0,
 ) -> SymmetricTensor:
     """Make a symmetric tensor of `local`, this rank's array, and the addresses of all ranks' arrays
     as this process sees them (CUDA IPC, CuPy's `MemoryPointer`), in the order of ranks.
@@ -240,12 +268,21 @@ def from_pointers(
     `pads` are the addresses of the ranks' signal pads, zeroed, of `pad_bytes(ranks, slots)` bytes;
     `report` is an array of 8 Int32, zeroed, which this rank's GPU and its host reach (pinned
     memory). `timeout` is the limit of each wait in seconds. With `static_rank` the rank is known
-    while compiling. Raises DSLCallError for addresses that do not fit.
+    while compiling. `multicast` is the address that stands for all ranks' arrays, if the system has
+    one. Raises DSLCallError for addresses that do not fit.
     """
     if pads and (len(pads) != len(addresses) or report is None):
         raise DSLCallError("signals take a pad of each rank, and a report")
     return SymmetricTensor(
-        local, addresses, rank, pads, report, slots, timeout, static_rank=static_rank
+        local,
+        addresses,
+        rank,
+        pads,
+        report,
+        slots,
+        timeout,
+        static_rank=static_rank,
+        multicast=multicast,
     )
 
 
@@ -263,6 +300,7 @@ def simulated(
     timeout: float = DEFAULT_TIMEOUT,
     static_rank: bool = False,
     static_num_ranks: bool = True,
+    multicast: bool = False,
     fill: Callable[[int], Any] | None = None,
 ) -> list[SymmetricTensor]:
     """Allocate a symmetric tensor of zeros for the simulated ranks of `world`: one object for each
@@ -270,7 +308,8 @@ def simulated(
 
     `fill(rank)` gives the first content, which all ranks know to be there. With `static_rank` a
     rank knows its number while compiling; without `static_num_ranks` the number of ranks is known
-    at run time only. The time limit counts the simulator's ticks as nanoseconds.
+    at run time only; with `multicast` it has a multicast address. The time limit counts the
+    simulator's ticks as nanoseconds.
     """
     layout = PadLayout(world.count, slots)
     arrays, pads, reports = [], [], []
@@ -288,6 +327,9 @@ def simulated(
             pads[-1].ctypes.data, pads[-1].view(np.uint8), rank, _pad_describer(layout, rank)
         )
     addresses, places = ([x.ctypes.data for x in each] for each in (arrays, pads))
+    window = _aligned(shape, np.dtype(dtype)) if multicast else None  # addresses, and no memory
+    if window is not None:
+        world.add_multicast(window.ctypes.data, window.nbytes, addresses)
     table = pad_table = None
     if not static_num_ranks:
         table, pad_table = np.array(addresses, np.int64), np.array(places, np.int64)
@@ -300,8 +342,9 @@ def simulated(
             reports[rank],
             slots,
             timeout,
-            keep=(arrays, pads),
+            keep=(arrays, pads, window),
             static_rank=static_rank,
+            multicast=0 if window is None else window.ctypes.data,
             table=table,
             pad_table=pad_table,
         )

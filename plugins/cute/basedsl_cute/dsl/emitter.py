@@ -28,6 +28,11 @@ class CuteEmitter(ScfEmitter):
         return self.trace.function_kind != "kernel"
 
     @property
+    def known_zero_divisors(self) -> bool:
+        """True in kernels: a quotient by a static 0 counts only if something uses it."""
+        return self.trace.function_kind == "kernel"
+
+    @property
     def contracts(self) -> bool:
         """True in kernels, unless the option `contract` is off: a * b + c rounds once."""
         return self.trace.function_kind == "kernel" and self.trace.options.contract

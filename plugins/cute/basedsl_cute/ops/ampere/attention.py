@@ -18,7 +18,13 @@ from basedsl_cute import arch
 from basedsl_cute.nvgpu import cpasync, warp
 from basedsl_cute.ops.ampere.gemm import contiguous_copy
 from basedsl_cute.ops.ampere.mainloop import FragmentLoader
-from basedsl_cute.ops.flash.softmax import OnlineSoftmax, as_operand, as_rows, scale_rows
+from basedsl_cute.ops.flash.softmax import (
+    OnlineSoftmax,
+    as_operand,
+    as_rows,
+    gather_columns,
+    scale_rows,
+)
 from basedsl_cute.ops.flash.variant import LOG2_E, Place, Sequence
 from basedsl_cute.utils import hopper_helpers as sm90
 
@@ -254,9 +260,19 @@ class Result:
 
 
 @cute.jit
-def finish(softmax, sums, coords, result, row0, head, packed: cute.Constexpr):
+def finish(
+    softmax,
+    sums,
+    coords,
+    result,
+    row0,
+    head,
+    packed: cute.Constexpr,
+    is_wide: cute.Constexpr = False,
+):
     """Write the rows of a tile that lie in the sequence. Four neighbouring threads share a row, of
-    which each has pairs of consecutive columns.
+    which each has pairs of consecutive columns; with `is_wide`, they exchange them for vectors of
+    16 bytes, of rows that are aligned so.
     """
     out, sequence, variant = result.out, result.sequence, result.variant
     for r in cute.range_constexpr(cute.size(sums, mode=[0])):
@@ -273,11 +289,21 @@ def finish(softmax, sums, coords, result, row0, head, packed: cute.Constexpr):
         values = cute.make_rmem_tensor((cute.size(sums, mode=[1]),), out.element_type)
         row_sums = (sums[r, None].load() * inverse).to(out.element_type)
         values.store(row_sums.reshape(values.shape))
+        if cute.const_expr(is_wide):
+            gather_columns(values, column // 2)
         if inside:
             target = out[query, None, own_head, result.slot]
-            for c in cute.range_constexpr(cute.size(values) // 2):
-                pair = cute.local_tile(target, (2,), (coords[r, 2 * c][1] // 2,))
-                cute.autovec_copy(cute.local_tile(values, (2,), (c,)), pair)
+            if cute.const_expr(is_wide):
+                for c in cute.range_constexpr(cute.size(values) // VECTOR):
+                    first = VECTOR * (4 * c + column // 2)
+                    vector = cute.make_tensor(
+                        (target.iterator + first).align(16), cute.make_layout(VECTOR)
+                    )
+                    cute.autovec_copy(cute.local_tile(values, (VECTOR,), (c,)), vector)
+            else:
+                for c in cute.range_constexpr(cute.size(values) // 2):
+                    pair = cute.local_tile(target, (2,), (coords[r, 2 * c][1] // 2,))
+                    cute.autovec_copy(cute.local_tile(values, (2,), (c,)), pair)
             if cute.const_expr(result.lse is not None):
                 if column == 0:
                     result.lse[query, own_head, result.slot] = log

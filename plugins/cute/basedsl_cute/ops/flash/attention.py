@@ -162,6 +162,10 @@ def attention(
         )
     elif isinstance(config, hopper.Config) and not is_dense:
         raise DSLTypeError("attention: the kernel of ops.hopper takes no packed or paged sequences")
+    if isinstance(config, hopper.Config) and out is not None:
+        record = ArrayRecord.of(out, "out")
+        is_aligned = record.address % 16 == 0 and not any(d % 8 for d in record.strides[:-1])
+        config = replace(config, is_wide=config.is_wide and is_aligned)
     result, views = _results(lib, q, out, extents, layout, packed, return_lse, config)
     if out is not None:
         check_apart("out", out, {"q": q, "k": k, "v": v})
@@ -185,23 +189,35 @@ def attention(
 # Of these the fastest on an H200, bench/results/2026-11-22-attention.md.
 HOPPER_CONFIGS = {
     64: (
-        hopper.Config((192, 128)),
-        hopper.Config((192, 128), turns=True),
-        hopper.Config((128, 128)),
+        hopper.Config((192, 128), turns=True, persistent=True),
+        hopper.Config((192, 128), turns=True, persistent=True),
+        hopper.Config((128, 128), persistent=True),
     ),
-    96: (hopper.Config((128, 128)), hopper.Config((128, 176)), hopper.Config((128, 96))),
+    96: (
+        hopper.Config((128, 128), persistent=True),
+        hopper.Config((128, 176), persistent=True),
+        hopper.Config((128, 96), persistent=True),
+    ),
     128: (
-        hopper.Config((128, 160)),
-        hopper.Config((128, 160)),
-        hopper.Config((128, 96), turns=True),
+        hopper.Config((128, 128), query_stages=2, persistent=True),
+        hopper.Config((128, 160), persistent=True, between=False),
+        hopper.Config((128, 96), turns=True, persistent=True),
     ),
-    192: (hopper.Config((128, 96)), hopper.Config((128, 112)), hopper.Config((128, 64))),
-    256: (hopper.Config((128, 80)), hopper.Config((128, 80)), hopper.Config((64, 48))),
+    192: (
+        hopper.Config((128, 96), persistent=True),
+        hopper.Config((128, 112), persistent=True),
+        hopper.Config((128, 64), persistent=True),
+    ),
+    256: (
+        hopper.Config((128, 80), persistent=True),
+        hopper.Config((128, 80), persistent=True, between=False),
+        hopper.Config((64, 48), persistent=True),
+    ),
 }
 # With few keys a block's beginning and end weigh more than the turns of its warpgroups.
 _FEW_KEYS = 1024
-_HOPPER_WINDOW = hopper.Config((128, 128))
-_HOPPER_FEW_KEYS = hopper.Config((128, 128), query_stages=2, turns=True, persistent=True)
+_HOPPER_WINDOW = hopper.Config((128, 128), query_stages=2, persistent=True)
+_HOPPER_FEW_KEYS = hopper.Config((128, 128), query_stages=2, persistent=True)
 
 
 def _chosen(

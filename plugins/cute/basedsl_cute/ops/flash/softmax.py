@@ -44,6 +44,23 @@ def as_wgmma_operand(acc):
     )
 
 
+def gather_columns(values, lane):
+    """Exchange the 16-bit elements of a row among the four threads that share it, in place.
+
+    A thread comes with pairs of columns, of each block of eight its own; it leaves with blocks of
+    eight columns: number i of its vectors of eight is block 4 i + lane % 4.
+    """
+    words = cute.recast_tensor(values, cute.Int32)
+    for step in (1, 2):
+        is_upper = lane & step != 0
+        for first in range(0, cute.size(words), 4):
+            for i in (first, first + 3 - step):
+                low, high = words[i], words[i + step]
+                other = arch.shuffle_sync_bfly(cute.where(is_upper, low, high), step)
+                words[i] = cute.where(is_upper, other, low)
+                words[i + step] = cute.where(is_upper, high, other)
+
+
 def scale_rows(sums, scales):
     """Multiply each of a thread's rows by its number."""
     for r, scale in enumerate(scales):

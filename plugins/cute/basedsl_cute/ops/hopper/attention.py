@@ -27,6 +27,8 @@ ROWS = 64  # of a warpgroup's wgmma
 # Of keys and values that blocks share at a time: less than the 50 MB of an H100's or H200's L2
 # cache ("NVIDIA H100 Tensor Core GPU Architecture", table 4).
 L2_BYTES = 32 << 20
+# Sections of heads, of which blocks that stay get equal work.
+MOST_SECTIONS = 6
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,11 @@ class Config:
     tiles of keys, and of values, in shared memory, `query_stages` that of tiles of queries. With
     `turns` the warpgroups start their products one after the other, so that one makes weights while
     the other multiplies. A block that is `persistent` has many tiles of queries, whose keys are
-    loaded while it writes another. With `between`, sums are scaled between the two products of a
-    tile of keys, while the tensor cores work on the first; with `pinned`, weights are summed under
-    the exponentials: both take a few registers more.
+    loaded while it writes another; those of a head follow each other if `by_head`. With `between`,
+    sums are scaled between the two products of a tile of keys, while the tensor cores work on the
+    first; with `pinned`, weights are summed under the exponentials: both take a few registers more.
+    Results are written in vectors of 16 bytes if `is_wide`, to which their rows are aligned then;
+    with `ahead`, while the first scores of the block's next tile are computed.
     """
 
     tile: tuple[int, int] = (128, 128)
@@ -47,8 +51,11 @@ class Config:
     query_stages: int = 1
     turns: bool = False
     persistent: bool = False
+    by_head: bool = False
     between: bool = True
     pinned: bool = True
+    is_wide: bool = True
+    ahead: bool = False
 
     @property
     def groups(self) -> int:
@@ -127,7 +134,7 @@ def forward_kernel(
     else:
         arch.setmaxregister_increase(cfg.registers[1])
         lane = thread - 128
-        own_s, own_o = mma_s.get_slice(lane), mma_o.get_slice(lane)
+        own_s = mma_s.get_slice(lane)
         all_s, all_o = (x.get_slice((warp // 4 - 1) * 128) for x in (mma_s, mma_o))
         rq = mma_s.make_fragment_A(all_s.partition_A(sq))
         rk = mma_s.make_fragment_B(all_s.partition_B(sk))
@@ -147,6 +154,8 @@ def forward_kernel(
         group = warp // 4
         if group == cfg.groups:
             give_turn(group, work < walk.total, cfg)
+        begun = work
+        done_v = pipes[2].make_participants()[1]
         while work < walk.total:
             tile, head, batch, low, number = walk.task(work)
             if cute.const_expr(cfg.query_stages == 1):
@@ -162,11 +171,26 @@ def forward_kernel(
             place, area = walk.place(batch), walk.area(tile, head)
             number = place.tile_before(number - 1, low, *area, n)
             give_turn(group, number >= low or walk.following(work) < walk.total, cfg)
+            if cute.const_expr(cfg.ahead):
+                if work > begun:
+                    write(
+                        softmax,
+                        sums,
+                        walk,
+                        work - arch.grid_dim()[0],
+                        (out, lse, sinks, variant, sequence),
+                        mma_o,
+                        lane,
+                        head_v,
+                        cfg,
+                    )
             acc.fill(0.0)
             scales.fill(1.0)
             softmax.begin()
             warpgroup.wait_group(0)
             stage.release()
+            if number < low:
+                query_stage.release()
             adjust(by_row, coords, place, scale, tile * m, own, area, n, 1)
             softmax.update(by_row)
             weights.store(scores.load().to(dtype))
@@ -174,15 +198,17 @@ def forward_kernel(
                 stage = at_k.wait_and_advance()
                 take_turn(group, cfg)
                 multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
-                held = at_v.wait_and_advance()
+                at_v.wait_and_advance()
                 if cute.const_expr(cfg.between):
                     rescale(sums, scales)
-                multiply_values(mma_o, acc, operand, rv, held.index)
+                multiply_values(mma_o, acc, operand, rv, done_v.state.index)
                 own = number * n
                 number = place.tile_before(number - 1, low, *area, n)
                 give_turn(group, number >= low or walk.following(work) < walk.total, cfg)
                 warpgroup.wait_group(1)
                 stage.release()
+                if number < low:
+                    query_stage.release()
                 adjust(by_row, coords, place, scale, tile * m, own, area, n, 1)
                 for r, factor in enumerate(softmax.update(by_row)):
                     scales[r] = factor
@@ -194,26 +220,58 @@ def forward_kernel(
                 if number >= low:
                     at_k.wait()
                 warpgroup.wait_group(0)
-                held.release()
+                done_v.release()
+                done_v.advance()
                 if cute.const_expr(not cfg.between):
                     rescale(sums, scales)
                 weights.store(scores.load().to(dtype))
-            query_stage.release()
-            held = at_v.wait_and_advance()
+            at_v.wait_and_advance()
             if cute.const_expr(cfg.between):
                 rescale(sums, scales)
-            multiply_values(mma_o, acc, operand, rv, held.index)
-            # Found again, since registers are few in the loop above.
-            row, own_head, own_batch = walk.at(work)
-            places = (sequence, own_batch, own_batch, cute.Boolean(True))
+            multiply_values(mma_o, acc, operand, rv, done_v.state.index)
             warpgroup.wait_group(0)
-            held.release()
-            target = Result(out, lse, sinks, variant, *places)
-            # So that nothing of this is computed ahead and kept through the loops.
-            own_o = mma_o.get_slice(arch.inline_ptx("mov.b32 $0, $1;", [lane], cute.Int32))
-            result = as_rows(own_o.partition_C(cute.make_identity_tensor((m, head_v))))
-            finish(softmax, sums, result, target, row * m, own_head, 1)
+            done_v.release()
+            done_v.advance()
+            if cute.const_expr(not cfg.ahead):
+                write(
+                    softmax,
+                    sums,
+                    walk,
+                    work,
+                    (out, lse, sinks, variant, sequence),
+                    mma_o,
+                    lane,
+                    head_v,
+                    cfg,
+                )
             work = walk.following(work)
+        if cute.const_expr(cfg.ahead):
+            if work > begun:
+                write(
+                    softmax,
+                    sums,
+                    walk,
+                    work - arch.grid_dim()[0],
+                    (out, lse, sinks, variant, sequence),
+                    mma_o,
+                    lane,
+                    head_v,
+                    cfg,
+                )
+
+
+@cute.jit
+def write(
+    softmax, sums, walk, work, results, mma_o, lane, head_v: cute.Constexpr, cfg: cute.Constexpr
+):
+    """Write the tile of a task."""
+    row, head, batch = walk.at(work)
+    out, lse, sinks, variant, sequence = results
+    target = Result(out, lse, sinks, variant, sequence, batch, batch, cute.Boolean(True))
+    # So that nothing of this is computed ahead and kept through the loops.
+    own_o = mma_o.get_slice(arch.inline_ptx("mov.b32 $0, $1;", [lane], cute.Int32))
+    coords = as_rows(own_o.partition_C(cute.make_identity_tensor((cfg.tile[0], head_v))))
+    finish(softmax, sums, coords, target, row * cfg.tile[0], head, 1, cfg.is_wide)
 
 
 def rescale(sums, scales):
@@ -233,15 +291,16 @@ def advance(at):
 
 
 class Walk:
-    """The tasks of blocks, each a tile of queries of a head of a batch. Tiles go from the last to
-    the first, since with a causal mask the last have most keys, each for `swizzle` heads in a row,
-    of which the keys and values are in the L2 cache together. Every second round goes backwards
-    over the blocks, so that each has about as much work.
+    """The tasks of blocks, each a tile of queries of a head of a batch, in sections of `swizzle`
+    heads, whose keys and values are in the L2 cache together. The tiles of a section go from the
+    last to the first, since with a causal mask the last have most keys, and those of the section
+    before the other way, so that blocks that stay get as much work each. A single section, and
+    sections `by_head`, go backwards over the blocks in every second round instead.
     """
 
     def __init__(self, variant, sequence, extras, shape, swizzle, cfg):
         self.variant, self.sequence, self.extras = variant, sequence, extras
-        self.rows, self.keys = cfg.tile
+        (self.rows, self.keys), self.by_head = cfg.tile, cfg.by_head
         self.swizzle = swizzle
         self.heads, self.batches = shape[2], shape[3]
         self.tiles = cute.ceil_div(sequence.queries, self.rows)
@@ -262,16 +321,27 @@ class Walk:
 
     def at(self, work):
         """The tile, head and batch of a task."""
-        resident = arch.grid_dim()[0]
+        resident, all_heads = arch.grid_dim()[0], self.heads * self.batches
         turn = work // resident
         turned = cute.min(turn * (2 * resident) + resident, self.total + turn * resident) - 1 - work
-        work = cute.where(turn % 2 == 1, turned, work)
+        work = cute.where(self.turns_back(turn, all_heads), turned, work)
         each = self.swizzle * self.tiles
         section = work // each
         at = work - section * each
-        width = cute.min(self.swizzle, self.heads * self.batches - section * self.swizzle)
+        width = cute.min(self.swizzle, all_heads - section * self.swizzle)
         number = section * self.swizzle + at % width
-        return self.tiles - 1 - at // width, number % self.heads, number // self.heads
+        tile = at // width
+        if self.by_head:
+            tile = self.tiles - 1 - tile
+        else:
+            descends = (cute.ceil_div(all_heads, self.swizzle) - section) % 2 == 1
+            tile = cute.where(descends, self.tiles - 1 - tile, tile)
+        return tile, number % self.heads, number // self.heads
+
+    def turns_back(self, turn, all_heads):
+        """True if the tasks of a round go backwards over the blocks."""
+        is_odd = turn % 2 == 1
+        return is_odd if self.by_head else is_odd & (self.swizzle >= all_heads)
 
     def task(self, work):
         """The tile, head and batch of a task, and its tiles of keys: the first one, and the last,
@@ -436,14 +506,18 @@ def forward(
         loads += cpasync.make_tiled_tma_atom(op, x, cute.select(layout, [0, 1]), tile)
     heads = q.shape[2] * q.shape[3]
     swizzle = cute.Int32(1)
-    if cute.const_expr(variant.right is not None or variant.mask is not None):
+    is_even = cute.Boolean(True)
+    if cute.const_expr((variant.right is not None or variant.mask is not None) and not cfg.by_head):
         held = cute.Int64(k.shape[0]) * (2 * (head_k + head_v))
         group = q.shape[2] // k.shape[2]
         fitting = cute.Int32(cute.max(cute.Int64(L2_BYTES) // cute.max(held, 1), 1))
         swizzle = cute.min(group * fitting, heads)
+        sections = cute.ceil_div(heads, swizzle)
+        is_even = sections == 1 or (sections % 2 == 0 and sections <= MOST_SECTIONS)
     grid = cute.Int32(cute.ceil_div(q.shape[0], m) * heads)
     if cute.const_expr(cfg.persistent):
-        grid = cute.min(grid, blocks)
+        # Else the order in which multiprocessors become free is a better share of the work.
+        grid = cute.where(is_even, cute.min(grid, blocks), grid)
     static = (mma_s, mma_o, dtype, variant, cfg)
     forward_kernel(*loads, out, lse, extras, scale, swizzle, *static).launch(
         grid=(grid, 1, 1),

@@ -20,11 +20,12 @@ from dataclasses import dataclass
 import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute import arch, pipeline
+from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.nvgpu import OperandMajorMode, cpasync, tma, warp, warpgroup
 from basedsl_cute.ops.ampere.attention_backward import store_rows
 from basedsl_cute.ops.flash.softmax import as_rows, as_wgmma_operand
 from basedsl_cute.ops.flash.variant import LOG2_E, Place, Sequence
-from basedsl_cute.ops.hopper.attention import COLUMN, ROW, ROWS, tma_tile
+from basedsl_cute.ops.hopper.attention import COLUMN, L2_BYTES, ROW, ROWS, tma_tile
 from basedsl_cute.utils import hopper_helpers as sm90
 
 THREADS = 128  # of a warpgroup, and of the kernels before and behind
@@ -36,11 +37,15 @@ class Config:
     """The static configuration of the kernel.
 
     `tile` is (queries, keys): 64 keys for each of two consumer warpgroups. `stages` is the number
-    of tiles of queries, and of gradients, in shared memory.
+    of tiles of queries, and of gradients, in shared memory. With `direct`, threads add their part
+    of dQ to the workspace, else TMA does from shared memory. With `early`, the product of dV is
+    started before dS is computed.
     """
 
     tile: tuple[int, int] = (64, 128)
     stages: int = 2
+    direct: bool = False
+    early: bool = False
 
     @property
     def groups(self) -> int:
@@ -119,11 +124,13 @@ def backward_kernel(
     tma_g: cute.Tensor,
     add: tma.TmaAtom,
     tma_sums: cute.Tensor,
+    all_sums: cute.Tensor,
     stats: cute.Tensor,
     grad_k: cute.Tensor,
     grad_v: cute.Tensor,
     captured: tuple,
     scale: cute.Float32,
+    swizzle: cute.Int32,
     mma: cute.Constexpr,
     dtype: cute.Constexpr,
     variant: cute.Constexpr,
@@ -132,7 +139,7 @@ def backward_kernel(
     (m, n), head_k, head_v = cfg.tile, cute.size(tma_k, mode=[1]), cute.size(tma_v, mode=[1])
     mma_s, mma_k, mma_v, mma_q = mma
     thread = arch.thread_idx()[0]
-    tile, key_head, batch = arch.block_idx()
+    tile, key_head, batch = task_of(tma_k.shape, n, swizzle)
     sequence = Sequence(cute.Int32(tma_q.shape[0]), cute.Int32(tma_k.shape[0]))
     place = Place(variant, sequence, batch, None, None, captured)
     group = tma_q.shape[2] // tma_k.shape[2]
@@ -143,7 +150,8 @@ def backward_kernel(
     sk, sv, sq, sg, sds = (smem.allocate_tensor(dtype, layout, 1024) for layout in layouts)
     lines = sums_layout(head_k, cfg)
     ring = cute.append(lines, cute.make_layout(cfg.groups, stride=cute.size(lines)))
-    sums = smem.allocate_tensor(cute.Float32, ring, 128)
+    # Behind all else, and not there at all if threads add.
+    sums = smem.allocate_tensor(cute.Float32, cute.make_layout(4) if cfg.direct else ring, 128)
     sstats = smem.allocate_tensor(cute.Float32, cute.make_layout((m, 2, cfg.stages)), 128)
 
     warp_number = arch.make_warp_uniform(arch.warp_idx())
@@ -182,11 +190,9 @@ def backward_kernel(
         lane = thread - THREADS
         own_s, own_k, own_v = (x.get_slice(lane) for x in (mma_s, mma_k, mma_v))
         own_q = mma_q.get_slice(lane)
-        rk, rv = (mma_s.make_fragment_A(own_s.partition_A(x)) for x in (sk, sv))
         rq, rg = (mma_s.make_fragment_B(own_s.partition_B(x)) for x in (sq, sg))
         queries_t = mma_k.make_fragment_B(own_k.partition_B(cute.select(sq, [1, 0, 2])))
         grads_t = mma_v.make_fragment_B(own_v.partition_B(cute.select(sg, [1, 0, 2])))
-        keys_t = mma_q.make_fragment_B(own_q.partition_B(cute.select(sk, [1, 0, 2])))
         changes = mma_q.make_fragment_A(own_q.partition_A(sds))
         acc_k = cute.make_rmem_tensor(mma_k.partition_shape_C((n, head_k)), cute.Float32)
         acc_v = cute.make_rmem_tensor(mma_v.partition_shape_C((n, head_v)), cute.Float32)
@@ -205,16 +211,17 @@ def backward_kernel(
         both = pipeline.NamedBarrier(1, THREADS * cfg.groups)
         number = warp_number // 4 - 1
         alone = pipeline.NamedBarrier(2 + number, THREADS)
-        adds = pipeline.PipelineTmaStore.create(num_stages=1)
-        is_adder = warp_number % 4 == 0
         tiles = cute.ceil_div(tma_q.shape[0], m)
-        from_sums, to_sums = cpasync.tma_partition(
-            add,
-            0,
-            cute.make_layout(1),
-            cute.group_modes(sums, 0, 2),
-            cute.group_modes(cute.local_tile(tma_sums, lines.shape, (None, 0)), 0, 2),
-        )
+        if cute.const_expr(not cfg.direct):
+            adds = pipeline.PipelineTmaStore.create(num_stages=1)
+            is_adder = warp_number % 4 == 0
+            from_sums, to_sums = cpasync.tma_partition(
+                add,
+                0,
+                cute.make_layout(1),
+                cute.group_modes(sums, 0, 2),
+                cute.group_modes(cute.local_tile(tma_sums, lines.shape, (None, 0)), 0, 2),
+            )
         factor = scale * LOG2_E
         parity = cute.Int32(0)  # of dS
         at_k, at_v, at_q, at_g = [pipe.make_participants()[1] for pipe in pipes]
@@ -228,6 +235,13 @@ def backward_kernel(
                 if not place.truth((head, head), queries, keys).true:
                     continue
                 q_stage = at_q.wait_and_advance()
+                # The warpgroup's first thread, known in this step only: ptxas would keep the
+                # descriptors of keys and values through the loop, in registers that are not there.
+                zero = arch.inline_ptx("mov.b32 $0, $1;", [cute.Int32(0)], cute.Int32)
+                first = number * THREADS + zero
+                of_s, of_q = mma_s.get_slice(first), mma_q.get_slice(first)
+                rk, rv = (mma_s.make_fragment_A(of_s.partition_A(x)) for x in (sk, sv))
+                keys_t = mma_q.make_fragment_B(of_q.partition_B(cute.select(sk, [1, 0, 2])))
                 multiply(mma_s, scores, rk, rq, 0, q_stage.index, False)
                 g_stage = at_g.wait()
                 multiply(mma_s, products, rv, rg, 0, g_stage.index, False)
@@ -241,16 +255,23 @@ def backward_kernel(
                 weights.store(scores.load().to(dtype))
                 # Again, for its branch: ptxas moves exponentials behind waits of one basic block.
                 at_g.wait_and_advance()
-                warpgroup.wait_group(0)
+                if cute.const_expr(cfg.early):
+                    multiply(
+                        mma_v, acc_v, as_wgmma_operand(weights), grads_t, None, g_stage.index, True
+                    )
+                    warpgroup.wait_group(1)
+                else:
+                    warpgroup.wait_group(0)
                 deltas = stats_of(sstats[None, 1, q_stage.index], coords)
                 by_change = as_rows(products)
                 for r in cute.range_constexpr(cute.size(by_row, mode=[0])):
                     part = by_change[r, None].load() - deltas.load()
                     by_change[r, None].store(part * by_row[r, None].load())
                 change.store(products.load().to(dtype))
-                multiply(
-                    mma_v, acc_v, as_wgmma_operand(weights), grads_t, None, g_stage.index, True
-                )
+                if cute.const_expr(not cfg.early):
+                    multiply(
+                        mma_v, acc_v, as_wgmma_operand(weights), grads_t, None, g_stage.index, True
+                    )
                 cute.copy(to_smem, to_smem.retile(change), target[None, None, None, parity])
                 arch.fence_view_async_shared()
                 both.arrive_and_wait()  # dS is in shared memory, and that before has been read
@@ -261,20 +282,27 @@ def backward_kernel(
                 )
                 warpgroup.wait_group(1)
                 g_stage.release()
-                if is_adder:
-                    adds.producer_acquire()
-                alone.arrive_and_wait()  # the last sum is read
-                store_sums(acc_q, sums[None, None, number], lane % THREADS)
-                arch.fence_view_async_shared()
-                alone.arrive_and_wait()
-                if is_adder:
-                    slot = ((batch * tma_q.shape[2] + head) * tiles + i) * cfg.groups + number
-                    cute.copy(add, from_sums[None, number], to_sums[None, slot])
-                    adds.producer_commit()
+                if cute.const_expr(cfg.direct):
+                    part = contiguous(all_sums[None, i, head, batch])
+                    each = cfg.workspace(head_k) // cfg.groups
+                    own = cute.make_tensor(part.iterator + number * each, cute.make_layout(each))
+                    add_sums(acc_q, own, lane % THREADS)
+                else:
+                    if is_adder:
+                        adds.producer_acquire()
+                    alone.arrive_and_wait()  # the last sum is read
+                    store_sums(acc_q, sums[None, None, number], lane % THREADS)
+                    arch.fence_view_async_shared()
+                    alone.arrive_and_wait()
+                    if is_adder:
+                        slot = ((batch * tma_q.shape[2] + head) * tiles + i) * cfg.groups + number
+                        cute.copy(add, from_sums[None, number], to_sums[None, slot])
+                        adds.producer_commit()
                 warpgroup.wait_group(0)
                 q_stage.release()
-        if is_adder:
-            adds.producer_tail()
+        if cute.const_expr(not cfg.direct):
+            if is_adder:
+                adds.producer_tail()
         acc_k.store(acc_k.load() * scale)
         for acc, own, result, width in (
             (acc_k, own_k, grad_k, head_k),
@@ -287,6 +315,21 @@ def backward_kernel(
                 lambda row: key0 + row < sequence.keys,
                 dtype,
             )
+
+
+def task_of(shape, keys, swizzle):
+    """The block's tile of keys, head and batch: a tile of `swizzle` heads in a row, of which the
+    queries are in the L2 cache together, and then the next tile. With a causal mask the first have
+    most queries.
+    """
+    rows, _, heads, batches = shape
+    tiles = cute.ceil_div(cute.Int32(rows), keys)
+    number = arch.block_idx()[0]
+    section = number // (swizzle * tiles)
+    at = number - section * (swizzle * tiles)
+    width = cute.min(swizzle, heads * batches - section * swizzle)
+    head = section * swizzle + at % width
+    return at // width, head % heads, head // heads
 
 
 @cute.jit
@@ -384,6 +427,20 @@ def store_sums(acc, staged, thread):
     source = cute.make_tensor(acc.iterator, cute.make_layout(target.layout.shape))
     for i in range(cute.size(target, mode=[1])):
         cute.autovec_copy(source[None, i], target[None, i])
+
+
+def add_sums(acc, sums, thread):
+    """Add an accumulator to global memory as it lies in registers."""
+    target = pieces_of(sums, thread)
+    source = cute.make_tensor(acc.iterator, cute.make_layout(target.layout.shape))
+    for i in range(cute.size(target, mode=[1])):
+        values = [source[j, i] for j in range(VECTOR)]
+        if current_target().is_gpu:
+            address = target[None, i].iterator
+            arch.inline_ptx("red.global.add.v4.f32 [$0], {$1, $2, $3, $4};", [address, *values])
+        else:
+            for j, value in enumerate(values):
+                arch.atomic_add(target[None, i].iterator + j, value)
 
 
 @cute.kernel
@@ -499,9 +556,18 @@ def backward(
     prepare_kernel(out, grad, lse, stats, sums, m).launch(
         grid=query_grid, block=(THREADS, 1, 1), stream=stream
     )
+    heads, swizzle = cute.Int32(k.shape[2] * k.shape[3]), cute.Int32(1)
+    if cute.const_expr(variant.right is not None or variant.mask is not None):
+        group = q.shape[2] // k.shape[2]
+        held = cute.Int64(q.shape[0]) * (2 * (head_k + head_v)) * group
+        fitting = cute.Int32(cute.max(cute.Int64(L2_BYTES) // cute.max(held, 1), 1))
+        swizzle = cute.min(fitting, heads)
+    tiles = cute.Int32(cute.ceil_div(k.shape[0], n))
     static = (mma, dtype, variant, cfg)
-    backward_kernel(*loads, *add, stats, grad_k, grad_v, captured, scale, *static).launch(
-        grid=(cute.ceil_div(k.shape[0], n), k.shape[2], k.shape[3]),
+    backward_kernel(
+        *loads, *add, sums, stats, grad_k, grad_v, captured, scale, swizzle, *static
+    ).launch(
+        grid=(tiles * heads, 1, 1),
         block=(cfg.threads, 1, 1),
         stream=stream,
         min_blocks_per_mp=1,

@@ -161,6 +161,7 @@ class World:
         self.progress = 0
         self.ranks = [Rank(self, number) for number in range(count)]
         self.describe: dict[int, Callable[[int], str]] = {}  # by the address of a memory
+        self.multicast: list[tuple[int, int, tuple[int, ...]]] = []  # see `add_multicast`
         self._done = threading.Semaphore(0)
         self._failed: BaseException | None = None
 
@@ -233,6 +234,12 @@ class World:
         self.order.add_memory(address, raw, rank)
         if describe is not None:
             self.describe[address] = describe
+
+    def add_multicast(self, address: int, nbytes: int, bases: Sequence[int]) -> None:
+        """Let the `nbytes` from `address` on, which are no memory of their own, stand for those of
+        every rank, which begin at `bases`.
+        """
+        self.multicast.append((address, nbytes, tuple(bases)))
 
     # Turns ---------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from basedsl_cute.sim.translate.types import LLVMStructType, Type, dtype_of
 _MMA = re.compile(
     r"mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)\.row\.col\.(\w+)\.(\w+)\.(\w+)\.\4 [{}$\d, ]+;"
 )
-_READS = re.compile(r"\b(ld|atom)\.|%globaltimer")
+_READS = re.compile(r"\b(ld|atom|ld_reduce)\.|%globaltimer")
 
 
 def _sync(op: Op) -> Sync:
