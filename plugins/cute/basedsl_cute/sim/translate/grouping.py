@@ -100,8 +100,8 @@ class Grouping:
 
 
 def same_loads(before: list[Op], rows_of: RowsOf) -> dict[Value, Value]:
-    """Of the loads at the end of a list of operations, with nothing but loads and addresses after
-    them, those of the same rows and type: each value with the first one like it.
+    """The values of loads at the end of a list of operations, with nothing but loads and addresses
+    after them: each with the first one of the same rows and type.
     """
     first: dict[tuple[Rows, str], Value] = {}
     found: dict[Value, Value] = {}
