@@ -168,7 +168,8 @@ class Workspace:
             residual += sum of x;  y = residual / sqrt(mean(residual**2) + epsilon) * weight
 
         `x`, `residual` and `y` are contiguous, (rows, columns); `weight` has the columns. A row is
-        at most a chunk of the workspace: 128 bytes for each of its threads, by default 32 KiB. Raises DSLTypeError for arrays that differ.
+        at most a chunk of the workspace: 128 bytes for each thread of its blocks, by default
+        32 KiB. Raises DSLTypeError for arrays that differ, DSLCallError for longer rows.
         """
         self.check()
         self._launches.call(self._all_reduce_norm, (x, residual, weight, y), epsilon)
@@ -240,8 +241,9 @@ def _vector(a: Flat, b: Flat, nbytes: int | None = None) -> int:
 
 
 def chunk_bytes(threads: int) -> int:
-    """Return the bytes of a chunk of a workspace whose blocks have `threads` threads: room for twice
-    what they exchange at once, since a row of `all_reduce_norm` is one chunk.
+    """Return the bytes of a chunk of a workspace whose blocks have `threads` threads.
+
+    It is twice what they exchange at once: a row of `all_reduce_norm` is one chunk.
     """
     return threads * 2 * _UNROLL * 16
 
