@@ -352,7 +352,7 @@ class PoisonFlow:
         parts = op.segments()
         texts = ", ".join(f"[{', '.join(self.ref(v) for v in part)}]" for part in parts)
         e.globals["matrix"] = matrix
-        what = e.last("mma")
+        what = e.products[op]
         call = f"matrix.product_poison(g, {what}, {texts})"
         self._let(result, f"{call} if {_any(self.names(*op.operands))} else None")
 
