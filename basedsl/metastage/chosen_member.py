@@ -20,7 +20,7 @@ from typing import Any
 from basedsl.binding import ResultType
 from basedsl.errors import DSLTypeError
 from basedsl.location import asks_as_library
-from basedsl.numeric import DynamicText, is_dynamic, not_static, refuse_text
+from basedsl.numeric import DynamicText, check_text, is_dynamic, not_static, refuse_text
 from basedsl.tracing import current_trace, current_trace_or_none
 
 
@@ -188,11 +188,15 @@ class ChosenMember:
         )  # fmt: skip
 
     def __str__(self) -> str:
+        check_text(sys._getframe(1))
         return _text()
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        check_text(sys._getframe(1), is_part=True)
+        return _text()
 
     def __format__(self, spec: str) -> str:
+        check_text(sys._getframe(1))
         return _text()
 
     def __copy__(self) -> ChosenMember:

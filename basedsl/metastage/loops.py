@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from basedsl.errors import DSLError
+from basedsl.location import user_span
 from basedsl.metastage.conditions import asked
 from basedsl.metastage.loop_carried import (
     Loop,
@@ -145,10 +147,11 @@ def run_while(
 
     `truth` makes a condition a Boolean, `both` is a short-circuit `and`. An iteration whose test or
     exit turns out to be dynamic is undone. The number of unrolled iterations is remembered, so that
-    nested loops do not repeat the attempt whenever the outer one is traced again.
+    nested loops do not repeat the attempt whenever the outer one is traced again. A loop that emits
+    operations and does not end is a DSLError.
     """
     with types_of_loop(trace, body) as types:
-        done = 0
+        done, before = 0, _emitted(trace)
         while types.staged_after != done:
             outcome = _try_iteration(trace, test, body, names, exits)
             if outcome is _ENDED:
@@ -157,7 +160,23 @@ def run_while(
                 types.staged_after = done
                 break
             done += 1
+            if done == _MOST_UNROLLED and _emitted(trace) != before:
+                raise DSLError(
+                    f"this `while` has gone round {done:,} times while compiling",
+                    user_span(),
+                    notes=(("Python alone knows its condition, so it is unrolled", None),),
+                    hint="let the condition depend on a value of run time, or write "
+                    "`for i in range(n)`, which is one loop of the compiled code",
+                )
         _stage_while(trace, types, test, truth, both, body, names, undef_ok, exits)
+
+
+_MOST_UNROLLED = 10_000
+
+
+def _emitted(trace: Trace) -> tuple[Any, int]:
+    block = trace.ir.InsertionPoint.current.block
+    return block, len(block.operations)
 
 
 _ENDED, _GOES_ON, _DYNAMIC = "ended", "goes on", "dynamic"

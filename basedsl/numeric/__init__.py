@@ -29,6 +29,7 @@ from basedsl.numeric.promotion import join_types, promote, promote_types, promot
 from basedsl.numeric.python_class import ambiguous, is_ambiguous, python_class, type_of
 from basedsl.numeric.selection import in_common_type, maximum, minimum, select
 from basedsl.numeric.storage import from_storage
+from basedsl.numeric.text_use import check_text
 from basedsl.numeric.types import (
     TYPES,
     BFloat16,
@@ -99,6 +100,7 @@ __all__ = [
     "Uint128",
     "ambiguous",
     "as_numeric",
+    "check_text",
     "dtype",
     "elementary",
     "from_dlpack",

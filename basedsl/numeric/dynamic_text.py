@@ -13,6 +13,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.location import asks_as_library, is_library
+from basedsl.numeric.text_use import check_text
 from basedsl.tracing import current_trace_or_none
 
 
@@ -22,7 +23,12 @@ class DynamicText(str):
     __slots__ = ()
 
     def __str__(self) -> str:
+        check_text(sys._getframe(1))
         return self
+
+    def __format__(self, spec: str) -> str:
+        check_text(sys._getframe(1))
+        return DynamicText(str.__format__(self, spec))
 
     def __bool__(self) -> bool:
         return str.__len__(self) > 0
@@ -71,7 +77,7 @@ def refuse_text(what: str, *values: Any) -> None:
 
 
 _MAKING = (
-    *("__add__", "__mul__", "__rmul__", "__mod__", "__rmod__", "__format__"),
+    *("__add__", "__mul__", "__rmul__", "__mod__", "__rmod__"),
     *("capitalize", "casefold", "center", "expandtabs", "format", "join", "ljust", "lower"),
     *("lstrip", "removeprefix", "removesuffix", "replace", "rjust", "rstrip", "strip", "swapcase"),
     *("title", "translate", "upper", "zfill"),

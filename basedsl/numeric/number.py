@@ -21,6 +21,7 @@ from basedsl.numeric.formats import Format, Kind
 from basedsl.numeric.kit import kit_of
 from basedsl.numeric.not_static import index_hint, not_static
 from basedsl.numeric.python_class import Numbers, python_class
+from basedsl.numeric.text_use import check_text
 from basedsl.tracing import Region
 from basedsl.tracing import trace as tracing
 
@@ -311,10 +312,13 @@ class Numeric(metaclass=NumericMeta):
         trace = tracing.current_trace_or_none()
         if trace is not None:
             trace.texts += 1
+            check_text(sys._getframe(1))
         return DynamicText("?" if self.divby == 1 else f"?{{div={self.divby}}}")
 
     def __repr__(self) -> str:
         text = f"{type(self).__name__}({self})"
+        if self.region is not None:
+            check_text(sys._getframe(1), is_part=True)
         return text if self.region is None else DynamicText(text)
 
     def __format__(self, spec: str) -> str:
@@ -323,6 +327,7 @@ class Numeric(metaclass=NumericMeta):
         trace = tracing.current_trace_or_none()
         if trace is not None:
             trace.remark_on_text(sys._getframe(1))
+            check_text(sys._getframe(1))
         try:
             return DynamicText(format(str(self), spec))
         except ValueError:  # a format of numbers; a dynamic number shows as "?"

@@ -216,6 +216,8 @@ class Exits:
 
     def is_static(self, node: Loop) -> bool:
         if isinstance(node, ast.While):
+            if truth(node.test) is True and not self.block_jumps(node.body).escaping:
+                return False  # endless: the callback notices
             return is_static_test(node.test, self.role_of)
         return is_static_iterable(node.iter, self.role_of)
 

@@ -123,6 +123,27 @@ def layer_cases():
     )
 
 
+def loss_cases():
+    targets = torch.randint(0, 128256, (8192,), device="cuda")
+    x, weight = normal(8192, 4096), normal(128256, 4096) / 64
+    yield (
+        "linear_cross_entropy 8192 x 128256 x 4096 bf16",
+        0,
+        gradients(lambda x, w: ops.linear_cross_entropy(x, w, targets)),
+        gradients(lambda x, w: F.cross_entropy(F.linear(x, w).float(), targets)),
+        (x, weight),
+    )
+
+
+def gradients(function):
+    def call(*inputs):
+        leaves = [x.detach().requires_grad_() for x in inputs]
+        loss = function(*leaves)
+        return (loss.detach(), *torch.autograd.grad(loss, leaves))
+
+    return call
+
+
 def matmul_cases():
     for rows, inner, columns in ((8192, 4096, 4096), (4096, 4096, 16384)):
         a, b, bias = normal(rows, inner), normal(columns, inner) * inner**-0.5, normal(columns)
@@ -175,10 +196,16 @@ def main():
     torch._functorch.config.donated_buffer = False  # of backward passes that run again
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
     rows, failed = [], False
-    for name, moved, ours, peer, inputs in (*norm_cases(), *layer_cases(), *matmul_cases()):
+    for name, moved, ours, peer, inputs in (
+        *norm_cases(),
+        *layer_cases(),
+        *loss_cases(),
+        *matmul_cases(),
+    ):
         if not any(text in name for text in options.only):
             continue
-        wide = [x.double() for x in inputs]
+        is_large = sum(x.numel() for x in inputs) > 3e8  # float64 products would not fit
+        wide = [x.float() if is_large else x.double() for x in inputs]
         found = ours(*inputs)
         row = {"name": name, "error": error(found, peer(*wide))}
         if isinstance(peer, backward):

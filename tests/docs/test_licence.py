@@ -147,6 +147,23 @@ def test_texts():
         with pytest.raises(DSLError, match="a text that shows a value of run time is"):
             toy.jit(asked)(3)
 
+    def label(n):
+        text = f"item {n}"
+        return text
+
+    @toy.jit
+    def raising(n):
+        if n > 2:
+            raise ValueError(label(n))
+        return n
+
+    assert raising(2) == 2
+    with pytest.raises(ValueError, match=r"item \?"):
+        raising(3)
+    for asked in (lambda n: len(label(n)), lambda n: label(n), lambda n: len(str([n]))):
+        with pytest.raises(DSLError, match="a text that shows a value of run time is used here"):
+            toy.jit(asked)(3)
+
 
 def test_prints(capsys):
     @toy.jit

@@ -1,10 +1,10 @@
-"""The rotary embedding and gated layers of `ops` as operations of PyTorch, with gradients."""
+"""Rotary embedding, gated layers and losses of `ops` as operations of PyTorch, with gradients."""
 
 from __future__ import annotations
 
 import pytest
 
-from basedsl_cute.ops import gated_linear, rotary
+from basedsl_cute.ops import gated_linear, linear_cross_entropy, rotary
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -48,6 +48,16 @@ def gated(x, gate, up):
 def test_gated_linear():
     inputs = normal(2, 5, 8), normal(8, 6, seed=1), normal(8, 6, seed=2)
     compare(gated_linear, gated, inputs)
+
+
+def test_linear_cross_entropy():
+    targets = torch.tensor([3, 0, -100, 11, 5], device=DEVICE)
+
+    def wanted(x, weight):
+        return torch.nn.functional.cross_entropy(x @ weight.T, targets) * 2
+
+    inputs = normal(5, 8), normal(12, 8, seed=1)
+    compare(lambda x, w: linear_cross_entropy(x, w, targets) * 2, wanted, inputs)
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from basedsl_cute.sim import (
     LaunchError,
     Machine,
     Memory,
+    MemoryAccessError,
     MissingRuleError,
     RaceError,
     SimKernel,
@@ -221,6 +222,25 @@ def test_ballot_has_a_bit_for_each_lane(ir):
     g = Group(launch, Lanes((64, 1, 1), 0, 64, (1, 1, 1), LANES), block, 0)
     chosen = np.arange(64) % 2 == 1
     assert set(ballot(g, chosen).tolist()) == {0xAAAAAAAAAAAAAAAA}
+
+
+def test_hints_name_nothing_of_cute(tiny, kernel):
+    """A machine of another plugin has other functions to hint at."""
+
+    class Said(Tiny):
+        def hint(self, hint):
+            return "write tiny.where"
+
+    body = "%one = arith.constant 128 : i64\n%q = llvm.getelementptr %p[%one] : "
+    body += "(!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32\nllvm.store %v, %q : i32, !llvm.ptr<1>\n"
+    for machine, hint in ((Tiny(), None), (Said(), "write tiny.where")):
+        with pytest.raises(MemoryAccessError) as caught:
+            run(tiny(HEAD + body, machine=machine), VALUES)
+        assert caught.value.hint == hint
+    own = kernel("%out: !llvm.ptr<1>", HEAD + body)
+    with pytest.raises(MemoryAccessError) as caught:
+        own(1, 128, VALUES.copy())
+    assert "cute.size(x)" in caught.value.hint
 
 
 def test_limits_are_the_machines(tiny):

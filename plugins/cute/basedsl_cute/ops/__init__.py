@@ -3,6 +3,7 @@
 from basedsl_cute.ops.flash.attention import attention
 from basedsl_cute.ops.flash.gradients import attention_backward
 from basedsl_cute.ops.gemm.matmul import matmul
+from basedsl_cute.ops.layer.cross_entropy import linear_cross_entropy
 from basedsl_cute.ops.layer.gated import gated_linear
 from basedsl_cute.ops.layer.norm import layer_norm, rms_norm
 from basedsl_cute.ops.layer.rotary import rotary
@@ -12,6 +13,7 @@ __all__ = [
     "attention_backward",
     "gated_linear",
     "layer_norm",
+    "linear_cross_entropy",
     "matmul",
     "rms_norm",
     "rotary",

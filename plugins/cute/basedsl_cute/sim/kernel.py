@@ -5,10 +5,12 @@ Translating loads the table of rules; a kernel that was kept (`pack`, `unpack`) 
 
 from __future__ import annotations
 
+import contextlib
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from basedsl import DSLError
 from basedsl_cute.sim.errors import LaunchError, RaceError
 from basedsl_cute.sim.explore import seeded
 from basedsl_cute.sim.launch import check_configuration, run_launch, triple
@@ -132,7 +134,8 @@ class SimKernel:
             )
         cluster = triple(cluster, "cluster")
         smem = self._memory_map.shared_size(dynamic_smem)
-        check_configuration(self.machine.limits, grid, block, cluster, smem)
+        with self._own_hints():
+            check_configuration(self.machine.limits, grid, block, cluster, smem)
         values = self._values(args)
         if preferred is not None:
             preferred = triple(preferred, "preferred cluster")
@@ -179,7 +182,8 @@ class SimKernel:
             launch.guards += memory.launches[-1].guards()
         if observer is not None:
             observer.begin(launch, self.name)
-        run_launch(launch, width, specialization.call, values, specialization.waits)
+        with self._own_hints():
+            run_launch(launch, width, specialization.call, values, specialization.waits)
         if observer is not None:
             observer.end(launch)
         if member is not None:
@@ -197,6 +201,15 @@ class SimKernel:
                 hint="cute.arch.griddepcontrol_wait() before the first access to global memory",
             )
             report(launch, "races", late)
+
+    @contextlib.contextmanager
+    def _own_hints(self) -> Iterator[None]:
+        """Let the machine say what to write instead, in errors from inside."""
+        try:
+            yield
+        except DSLError as error:
+            error.hint = self.machine.hint(error.hint)
+            raise
 
     def _choose_width(self, options: SimOptions, observer: Observer | None = None) -> LockstepWidth:
         if observer is not None and observer.width is not None:

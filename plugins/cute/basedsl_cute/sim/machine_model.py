@@ -40,6 +40,12 @@ class Machine:
         """
         raise NotImplementedError
 
+    def hint(self, hint: str | None) -> str | None:
+        """Return what to write instead, for an error of a kernel whose `hint` is for programs of
+        cute. By default the same, or None where that names functions of cute.
+        """
+        return None if hint is not None and "cute." in hint else hint
+
     def resident_blocks(self, threads: int, shared: int) -> float:
         """Return how many blocks of `threads` threads and `shared` bytes of shared memory run at a
         time, by default all: a block that waits for one that has not started lets it start.

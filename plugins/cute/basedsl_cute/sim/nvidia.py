@@ -26,6 +26,10 @@ class NvidiaGPU(Machine):
 
         return rules_of(kernel)
 
+    def hint(self, hint: str | None) -> str | None:
+        """Return the hint."""
+        return hint
+
     def resident_blocks(self, threads: int, shared: int) -> int:
         """Return how many such blocks run at a time."""
         return MULTIPROCESSORS * TARGETS[SIM].resident_blocks(threads, shared)

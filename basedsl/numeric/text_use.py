@@ -1,0 +1,196 @@
+"""The use of a text of a dynamic value, where nothing marks it: in code that is not decorated.
+
+An f-string of an undecorated helper, `str([n])`, `"%s" % n` and the `__repr__` of an object give
+plain texts, which show the value as `?`. Such a text is good for people: it may become a message of
+an exception or be printed. What else is done with it is read from the source, from the expression
+that makes it on, through assignments and returns; Python would see digits there, so it is an error.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import linecache
+import os
+from types import CodeType, FrameType
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.location import is_internal_frame, is_library, is_rewritten, span_of_frame
+from basedsl.tracing import current_trace_or_none
+
+_PEOPLE, _RETURNED, _USED = range(3)
+_MAKERS = frozenset({"str", "repr", "format", "ascii"})
+_METHODS = frozenset(
+    "capitalize casefold center expandtabs format join ljust lower lstrip replace rjust rstrip "
+    "strip swapcase title translate upper zfill substitute safe_substitute".split()
+)
+_TELLING = frozenset(
+    "print printf debug info warning warn error exception critical log fail skip exit".split()
+)
+_DEBUGGERS = frozenset({"pdb.py", "bdb.py", "code.py", "pydevd.py"})
+_COMPREHENSIONS = frozenset({"<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>"})
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module, ast.ClassDef)
+
+
+def check_text(frame: FrameType | None, is_part: bool = False) -> None:
+    """Raise a DSLTypeError if the text of a dynamic value that `frame` makes is used for more than
+    messages. The text of a value itself is marked in decorated code (`DynamicText`), not there that
+    of what it `is_part` of.
+    """
+    trace = current_trace_or_none()
+    if trace is None:
+        return
+    followed = is_part
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename == "<string>" or _passes_on(code):
+            if os.path.basename(code.co_filename) in _DEBUGGERS:
+                return
+            followed, frame = True, frame.f_back
+            continue
+        if is_internal_frame(frame):
+            return
+        decorated = is_rewritten(code)
+        found = _use_in(frame, decorated and not followed)
+        if found == _PEOPLE:
+            return
+        if found == _USED or decorated:
+            raise trace.refuse(
+                DSLTypeError(
+                    "a text that shows a value of run time is used here",
+                    span_of_frame(frame),
+                    notes=(("it is made while compiling, with ? for the value", None),),
+                    hint="use the number itself: texts are for messages",
+                )
+            )
+        while code.co_name in _COMPREHENSIONS and frame.f_back is not None:
+            frame = frame.f_back
+            code = frame.f_code if not _passes_on(frame.f_code) else code
+        followed, frame = True, frame.f_back
+
+
+def _passes_on(code: CodeType) -> bool:
+    return is_library(code.co_filename)
+
+
+def _use_in(frame: FrameType, is_marked: bool) -> int:
+    """Return what the code of a frame does with the text of the instruction that runs."""
+    code = frame.f_code
+    if code.co_argcount and isinstance(frame.f_locals.get(code.co_varnames[0]), BaseException):
+        return _PEOPLE  # an exception makes its message
+    source = _source(code.co_filename, tuple(linecache.getlines(code.co_filename)))
+    positions = list(code.co_positions())[frame.f_lasti // 2]
+    node = None if source is None else source.node_at(positions)
+    if source is None or node is None:
+        return _PEOPLE if is_marked else _USED
+    if is_marked and not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)):
+        return _PEOPLE
+    if isinstance(node, ast.Call) and source.tells(node, frame):
+        return _PEOPLE
+    return source.use(node, frame, frozenset())
+
+
+class _Source:
+    """The syntax tree of a file."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.parents: dict[ast.AST, ast.AST] = {}
+        for node in ast.walk(tree):
+            for child in ast.iter_child_nodes(node):
+                self.parents[child] = node
+
+    def node_at(self, positions: tuple[Any, ...]) -> ast.expr | None:
+        """Return the smallest expression around an instruction's place."""
+        line, end_line, col, end_col = positions
+        if None in positions:
+            return None
+        best: tuple[Any, ast.expr] | None = None
+        for node in self.parents:
+            if not isinstance(node, ast.expr):
+                continue
+            start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+            if start <= (line, col) and (end_line, end_col) <= end:
+                size = (end[0] - start[0], end[1] - start[1])  # type: ignore[operator]
+                if best is None or size <= best[0]:
+                    best = size, node
+        return None if best is None else best[1]
+
+    def use(self, node: ast.AST, frame: FrameType, names: frozenset[str]) -> int:
+        """Return what is done with the value of an expression; `names` are being followed."""
+        while True:
+            child, parent = node, self.parents.get(node)
+            match parent:
+                case ast.Expr() | ast.Raise():
+                    return _PEOPLE
+                case ast.Assert():
+                    return _PEOPLE if child is parent.msg else _USED
+                case ast.Return() | ast.Lambda():
+                    return _RETURNED
+                case ast.keyword() | ast.Starred() | ast.FormattedValue() | ast.JoinedStr():
+                    node = parent
+                case ast.BinOp(op=ast.Add() | ast.Mod()) | ast.Tuple() | ast.List():
+                    node = parent
+                case ast.IfExp() if child is not parent.test:
+                    node = parent
+                case ast.GeneratorExp() | ast.ListComp() if child is parent.elt:
+                    node = parent
+                case ast.Attribute() if parent.attr in _METHODS and self._calls(parent):
+                    node = self.parents[parent]
+                case ast.Call() if child is not parent.func:
+                    if self.tells(parent, frame):
+                        return _PEOPLE
+                    if _name(parent.func) not in (_MAKERS | _METHODS):
+                        return _USED
+                    node = parent
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)])
+                    | ast.AnnAssign(target=ast.Name(id=name))
+                    | ast.AugAssign(target=ast.Name(id=name))
+                ):
+                    return self._uses_of(name, parent, frame, names)
+                case _:
+                    return _USED
+
+    def _uses_of(self, name: str, at: ast.AST, frame: FrameType, names: frozenset[str]) -> int:
+        if name in names:
+            return _PEOPLE
+        scope = at
+        while not isinstance(scope, _SCOPES):
+            scope = self.parents[scope]
+        reads = (
+            node
+            for node in ast.walk(scope)
+            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+        )
+        return max((self.use(read, frame, names | {name}) for read in reads), default=_PEOPLE)
+
+    def _calls(self, function: ast.AST) -> bool:
+        call = self.parents.get(function)
+        return isinstance(call, ast.Call) and call.func is function
+
+    def tells(self, call: ast.Call, frame: FrameType) -> bool:
+        """Return True for a call that shows its arguments to people, or makes an exception."""
+        name = _name(call.func)
+        if name in _TELLING or name.endswith(("Error", "Exception", "Warning")):
+            return True
+        for scope in (frame.f_locals, frame.f_globals, vars(builtins)):
+            if isinstance(call.func, ast.Name) and name in scope:
+                found = scope[name]
+                return isinstance(found, type) and issubclass(found, BaseException)
+        return False
+
+
+def _name(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+@functools.lru_cache(maxsize=64)
+def _source(filename: str, lines: tuple[str, ...]) -> _Source | None:
+    try:
+        return _Source(ast.parse("".join(lines))) if lines else None
+    except SyntaxError:
+        return None
