@@ -31,7 +31,6 @@ import same_code
 ROOT = Path(__file__).resolve().parents[1]
 CHANGES = Path(__file__).with_name("code_changes.toml")
 CONFORMANCE = "basedsl/conformance"
-LEFT_OUT = ("messages", "resources", "sass")  # texts that are no code, or that need a GPU's tools
 
 Function = tuple[str, str]  # DSL and symbol
 State = frozenset[tuple[str, str]]  # role and digest of each text
@@ -46,8 +45,8 @@ def git(*arguments: str, cwd: Path = ROOT) -> str:
 class History:
     """The states of functions at commits: found by running programs, kept in files of `work`."""
 
-    def __init__(self, work: Path, jobs: int) -> None:
-        self.work, self.jobs = work, jobs
+    def __init__(self, work: Path, roles: Sequence[str], jobs: int) -> None:
+        self.work, self.roles, self.jobs = work, roles, jobs
         self.tree = work / "tree"
         self.known: dict[str, dict[Function, State | None]] = defaultdict(dict)
         work.mkdir(parents=True, exist_ok=True)
@@ -60,6 +59,7 @@ class History:
 
     def states(self, commit: str, wanted: Iterable[Function]) -> dict[Function, State | None]:
         """Return the states of some functions; None for one that no program compiles."""
+        commit = git("rev-parse", commit)
         known = self.known[commit]
         missing = {function for function in wanted if function not in known}
         if missing:
@@ -99,7 +99,7 @@ class History:
                 record.add_processes(folder / "made")
         found: dict[Function, set[tuple[str, str]]] = defaultdict(set)
         for (dsl, symbol, role), digests in record.digests.items():
-            if role not in LEFT_OUT:
+            if role in self.roles:
                 found[dsl, symbol] |= {(role, digest) for digest in digests}
         for function in wanted & found.keys():
             self.known[commit][function] = frozenset(found[function])
@@ -149,9 +149,26 @@ def longest_name(symbol: str, defined: dict[str, set[Path]]) -> str:
 Ask = Callable[[str, Iterable[Function]], dict[Function, State | None]]
 
 
-def causes(base: str, new: str, functions: set[Function], ask: Ask) -> dict[Function, list[Cause]]:
-    """Return the commits after `base`, up to `new`, at which the state of a function changes."""
+def causes(
+    base: str, new: str, functions: set[Function], ask: Ask, suspects: Sequence[str] = ()
+) -> dict[Function, list[Cause]]:
+    """Return the commits after `base`, up to `new`, at which the state of a function changes.
+
+    The `suspects`, in their order, are asked first: where they account for all that changed,
+    nothing else is run.
+    """
     found: dict[Function, list[Cause]] = defaultdict(list)
+    reached = dict(ask(base, functions))  # the state of each, after the suspects so far
+    for commit in suspects:
+        before, after = ask(f"{commit}~", functions), ask(commit, functions)
+        for one in functions:
+            if before[one] != after[one] and before[one] == reached[one]:
+                found[one].append((commit, False))
+                reached[one] = after[one]
+    last = ask(new, functions)
+    for one in [one for one in found if reached[one] != last[one]]:
+        del found[one]
+    functions = functions - found.keys()
 
     def differing(before: str, after: str, among: set[Function]) -> set[Function]:
         a, b = ask(before, among), ask(after, among)
@@ -229,6 +246,12 @@ def main() -> int:
     parser.add_argument("record", type=Path, help="the folder of same_code.py --record")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir(), "code_history"))
     parser.add_argument("--only", nargs="*", default=[], metavar="NAME", help="these functions")
+    parser.add_argument(
+        "--suspects", nargs="*", default=[], metavar="COMMIT", help="ask these first, in this order"
+    )
+    parser.add_argument(
+        "--roles", nargs="*", default=same_code.ROLES, metavar="ROLE", help="these texts (all)"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes at once (2)")
     given = parser.parse_args()
     base, new = (
@@ -236,10 +259,10 @@ def main() -> int:
     )
     compared = same_code.compare(base, new)
     both = {key[:2] for key in base.digests} & {key[:2] for key in new.digests}
-    changed = {key[:2] for key in compared.changed if key[2] not in LEFT_OUT}
+    changed = {key[:2] for key in compared.changed if key[2] in given.roles}
     wanted = {one for one in changed if not given.only or one[1] in given.only}
-    history = History(given.work.resolve(), given.jobs)
-    found = causes(base.commit, new.commit, wanted, history.states)
+    history = History(given.work.resolve(), given.roles, given.jobs)
+    found = causes(base.commit, new.commit, wanted, history.states, given.suspects)
     return 1 if report(found, wanted, len(both - changed)) else 0
 
 

@@ -15,7 +15,9 @@ missing and that are new, and which of the messages kept under `tests/errors/pro
 exit status is 1 if a text changed or is missing, or if a program fails in NEW alone. Texts that are
 the same once OLD is replaced by NEW are counted apart, and do not make it 1. With `--record`, what
 BASE made is kept in DIR, and later comparisons run only NEW; `--again` not even that. It takes 4
-minutes of processor time for each checkout.
+minutes of processor time for each checkout. With `--explain`, differences are explained by the
+changes on purpose that `code_changes.py` and `code_changes.toml` know, and count only if they are
+not.
 
 Left out, or made equal:
 - What assertions say is compared apart from the code, and may differ: messages are reworded. In the
@@ -49,6 +51,8 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import code_changes
 
 PLUGIN = Path(__file__).with_name("stage_record.py")
 PROGRAMS = ("examples/cute", "examples/toy", "tests/cute/programs")
@@ -366,6 +370,9 @@ def main() -> int:
     parser.add_argument(
         "--rename", action="append", default=[], metavar="OLD=NEW", help="a name changed on purpose"
     )
+    parser.add_argument(
+        "--explain", action="store_true", help="by changes on purpose: see code_changes.py"
+    )
     parser.add_argument("--again", action="store_true", help="report on the last run of NEW again")
     parser.add_argument("--show", type=int, default=10, help="how many functions (10)")
     parser.add_argument("--lines", type=int, default=16, help="lines of a difference (16)")
@@ -383,6 +390,9 @@ def main() -> int:
             new.save(kept)
     renames = [tuple(one.split("=", 1)) for one in given.rename]
     same = report(base, new, given.show, given.lines, renames)
+    if not same and given.explain:
+        print("\ndifferences explained:")
+        same = code_changes.report(base, new) == 0
     print("\nthe code is the same" if same else "\nTHE CODE IS NOT THE SAME")
     return 0 if same else 1
 

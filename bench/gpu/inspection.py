@@ -13,14 +13,13 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-
-import numpy as np
 
 import basedsl_cute as cute
 from basedsl_cute.device import driver
@@ -29,46 +28,9 @@ ROOT = Path(__file__).parents[2]
 WRONG = ROOT / "tests" / "errors" / "programs" / "sim_out_of_bounds.py"
 SAXPY = ROOT / "examples" / "cute" / "saxpy.py"
 ARCH = "CUTE_DSL_ARCH"
-ROUNDS = 6
-
-
-@cute.struct
-class Storage:
-    barriers: cute.struct.MemRange[cute.Int64, 4]
-    stages: cute.struct.MemRange[cute.Int32, 2]
-
-
-@cute.kernel
-def squares_kernel(y: cute.Tensor):
-    """Warp 0 makes squares, warp 1 takes them: a pipeline of two stages."""
-    storage = cute.utils.SmemAllocator().allocate(Storage)
-    warp = cute.pipeline.CooperativeGroup(cute.pipeline.Agent.Warp)
-    pipe = cute.pipeline.PipelineAsync.create(
-        barrier_storage=storage.barriers.data_ptr(),
-        num_stages=2,
-        producer_group=warp,
-        consumer_group=warp,
-    )
-    producer, consumer = pipe.make_participants()
-    stages = storage.stages.get_tensor(cute.make_layout(2))
-    if cute.arch.make_warp_uniform(cute.arch.warp_idx()) == 0:
-        for i in range(ROUNDS):
-            handle = producer.acquire_and_advance()
-            with cute.trace("make"), cute.arch.elect_one():
-                stages[handle.index] = i * i
-            handle.commit()
-        producer.tail()
-    else:
-        for i in range(ROUNDS):
-            handle = consumer.wait_and_advance()
-            with cute.trace("take"):
-                y[i] = stages[handle.index]
-            handle.release()
-
-
-@cute.jit
-def squares(y: cute.Tensor):
-    squares_kernel(y).launch(grid=(1, 1, 1), block=(64, 1, 1))
+PROGRAMS = ROOT / "tests" / "cute" / "programs"
+SQUARES = runpy.run_path(str(PROGRAMS / "recorded_squares.py"))
+HOLDING = runpy.run_path(str(PROGRAMS / "held_registers.py"))
 
 
 def record(arch: str | None) -> cute.interop.events.Events:
@@ -76,11 +38,8 @@ def record(arch: str | None) -> cute.interop.events.Events:
     os.environ.pop(ARCH, None)
     if arch is not None:
         os.environ[ARCH] = arch
-    y = np.zeros(ROUNDS, np.int32)
-    with cute.record_events() as events:
-        squares(y)
-    assert y.tolist() == [i * i for i in range(ROUNDS)], y
-    return events
+    found: cute.interop.events.Events = SQUARES["run"]()
+    return found
 
 
 def traces(out: Path | None) -> bool:
@@ -104,33 +63,13 @@ def traces(out: Path | None) -> bool:
     return all(names["GPU", warp] == names["simulator", warp] for warp in (0, 1))
 
 
-@cute.kernel
-def holding_kernel(x: cute.Tensor, values: cute.Constexpr, words: cute.Constexpr):
-    """Hold `values` numbers at a time, and `words` words of shared memory."""
-    smem = cute.make_tensor(cute.arch.alloc_smem(cute.Int32, words), words)
-    i = cute.arch.thread_idx()[0]
-    smem[i % words] = i
-    held = [x[i + n] for n in range(values)]
-    cute.arch.sync_threads()
-    total = held[0]
-    for n in cute.range_constexpr(1, values):
-        total = total * held[n] + held[n - 1]
-    x[i] = total + smem[(i + 1) % words]
-
-
-@cute.jit
-def holding(x: cute.Tensor, values: cute.Constexpr, words: cute.Constexpr, threads: cute.Constexpr):
-    holding_kernel(x, values, words).launch(grid=(1, 1, 1), block=(threads, 1, 1))
-
-
 def occupancies() -> Iterator[tuple[str, int, int]]:
     """Twenty kernels: what each takes, its blocks on an SM as we say, and as the driver says."""
     os.environ.pop(ARCH, None)
-    x = np.zeros(2048, np.float32)
     driver.ensure_context()
-    for threads in (32, 96, 128, 384, 1024):
-        for values, words in ((1, 16), (24, 2048), (60, 8192), (8, 12000)):
-            compiled = cute.compile(holding, x, values, words, threads)
+    for threads in HOLDING["THREADS"]:
+        for values, words in HOLDING["VALUES_AND_WORDS"]:
+            compiled = HOLDING["compiled"](values, words, threads)
             (found,) = compiled.resources.values()
             library = driver.Library(compiled.__cubin__ or b"")
             said = library.kernel(found.name).active_blocks(threads, found.dynamic_smem)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -168,48 +170,11 @@ def test_recordings_are_not_nested(sim):
 # Pipelines --------------------------------------------------------------------------------------
 
 
-@cute.struct
-class Storage:
-    barriers: cute.struct.MemRange[cute.Int64, 4]
-    stages: cute.struct.MemRange[cute.Int32, 2]
-
-
-@cute.kernel
-def squares_kernel(y: cute.Tensor):
-    storage = cute.utils.SmemAllocator().allocate(Storage)
-    warp = cute.pipeline.CooperativeGroup(cute.pipeline.Agent.Warp)
-    pipe = cute.pipeline.PipelineAsync.create(
-        barrier_storage=storage.barriers.data_ptr(),
-        num_stages=2,
-        producer_group=warp,
-        consumer_group=warp,
-    )
-    producer, consumer = pipe.make_participants()
-    stages = storage.stages.get_tensor(cute.make_layout(2))
-    if cute.arch.make_warp_uniform(cute.arch.warp_idx()) == 0:
-        for i in range(6):
-            handle = producer.acquire_and_advance()
-            with cute.arch.elect_one():
-                stages[handle.index] = i * i
-            handle.commit()
-        producer.tail()
-    else:
-        for i in range(6):
-            handle = consumer.wait_and_advance()
-            y[i] = stages[handle.index]
-            handle.release()
-
-
-@cute.jit
-def squares(y: cute.Tensor):
-    squares_kernel(y).launch(grid=(1, 1, 1), block=(64, 1, 1))
+PIPELINE = Path(__file__).parents[1] / "programs" / "recorded_squares.py"
 
 
 def test_pipelines_record_their_waits(sim):
-    y = np.zeros(6, np.int32)
-    with cute.record_events() as events:
-        squares(y)
-    assert y.tolist() == [0, 1, 4, 9, 16, 25]
+    events = runpy.run_path(str(PIPELINE))["run"]()
     waits = [one.warp for one in events if one.name == "consumer_wait"]
     acquired = [one.warp for one in events if one.name == "producer_acquire"]
     assert waits == [1] * 6 and set(acquired) == {0} and len(acquired) >= 6

@@ -294,7 +294,7 @@ def test_memory_travels_there_and_back(stream):
     source = np.arange(1000, dtype=np.float32)
     target = np.zeros_like(source)
     first, second = driver.allocate(source.nbytes), driver.allocate(source.nbytes)
-    start, end = driver.Event(), driver.Event()
+    start, end = driver.DriverEvent(), driver.DriverEvent()
     try:
         driver.copy_to_device(first, source.ctypes.data, source.nbytes)
         start.record(stream)

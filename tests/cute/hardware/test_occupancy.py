@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
+import runpy
+from pathlib import Path
+
 import pytest
 
-import basedsl_cute as cute
 from basedsl_cute.device import driver
 from basedsl_cute.hardware.occupancy import occupancy
 from basedsl_cute.hardware.targets import TARGETS
@@ -53,32 +54,15 @@ def test_blocks_that_no_architecture_has(threads, registers, smem):
         occupancy(TARGETS["sm_90a"], threads, registers, smem)
 
 
-@cute.kernel
-def kernel(x: cute.Tensor, values: cute.Constexpr, words: cute.Constexpr):
-    """Hold `values` numbers at a time, and `words` words of shared memory."""
-    smem = cute.make_tensor(cute.arch.alloc_smem(cute.Int32, words), words)
-    i = cute.arch.thread_idx()[0]
-    smem[i % words] = i
-    held = [x[i + n] for n in range(values)]
-    cute.arch.sync_threads()
-    total = held[0]
-    for n in cute.range_constexpr(1, values):
-        total = total * held[n] + held[n - 1]
-    x[i] = total + smem[(i + 1) % words]
-
-
-@cute.jit
-def launch(x: cute.Tensor, values: cute.Constexpr, words: cute.Constexpr, threads: cute.Constexpr):
-    kernel(x, values, words).launch(grid=(1, 1, 1), block=(threads, 1, 1))
+HOLDING = runpy.run_path(str(Path(__file__).parents[1] / "programs" / "held_registers.py"))
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("threads", [32, 96, 128, 384, 1024])
-@pytest.mark.parametrize(("values", "words"), [(1, 16), (24, 2048), (60, 8192), (8, 12000)])
+@pytest.mark.parametrize("threads", HOLDING["THREADS"])
+@pytest.mark.parametrize(("values", "words"), HOLDING["VALUES_AND_WORDS"])
 def test_the_driver_says_the_same(threads, values, words):
     """Twenty kernels against cuOccupancyMaxActiveBlocksPerMultiprocessor."""
-    x = np.zeros(2048, np.float32)
-    compiled = cute.compile(launch, x, values, words, threads)
+    compiled = HOLDING["compiled"](values, words, threads)
     if compiled.__cubin__ is None:
         pytest.skip("no ptxas")
     (found,) = compiled.resources.values()

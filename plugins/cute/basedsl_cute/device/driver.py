@@ -406,7 +406,7 @@ class CudaStream:
             call("cuStreamDestroy", handle)
 
 
-class Event:
+class DriverEvent:
     """A point in the work of a stream, with the time at which it is reached."""
 
     def __init__(self) -> None:
@@ -421,7 +421,7 @@ class Event:
         """Wait until the event is reached."""
         call("cuEventSynchronize", self.handle)
 
-    def milliseconds_since(self, start: Event) -> float:
+    def milliseconds_since(self, start: DriverEvent) -> float:
         """The time between two reached events, in milliseconds."""
         return float(call("cuEventElapsedTime", start.handle, self.handle))
 

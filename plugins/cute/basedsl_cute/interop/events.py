@@ -22,7 +22,7 @@ _VARIABLE = "CUTE_DSL_TRACE_BUFFER"
 
 
 @dataclass(frozen=True)
-class Event:
+class RecordedEvent:
     """A region of code that one warp was in: `start` and `end` in nanoseconds of the GPU's clock,
     or in ticks of the simulator's. `block` is the block's linear index in the grid.
     """
@@ -42,10 +42,10 @@ class Events:
 
     def __init__(self, unit: str) -> None:
         self.unit = unit
-        self.events: list[Event] = []
+        self.events: list[RecordedEvent] = []
         self.dropped = 0
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[RecordedEvent]:
         return iter(self.events)
 
     def __len__(self) -> int:
@@ -96,11 +96,11 @@ class Events:
         return target
 
 
-def _event(row: Any) -> Event:
+def _event(row: Any) -> RecordedEvent:
     size = NAME_BYTES // 8
     name, kernel = (row[i : i + size].tobytes().rstrip(b"\0") for i in (0, size))
     block, warp, start, end = (int(word) for word in row[2 * size :])
-    return Event(name.decode(), kernel.decode(errors="replace"), block, warp, start, end)
+    return RecordedEvent(name.decode(), kernel.decode(errors="replace"), block, warp, start, end)
 
 
 @contextlib.contextmanager

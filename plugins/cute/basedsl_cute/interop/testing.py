@@ -165,7 +165,7 @@ def _time_here(run: Callable[[], None], stream: Any) -> float:
 
 def _time_on_gpu(run: Callable[[], None], stream: Any) -> float:
     synchronize()
-    start, end = driver.Event(), driver.Event()
+    start, end = driver.DriverEvent(), driver.DriverEvent()
     try:
         start.record(stream)
         run()

@@ -84,9 +84,9 @@ ptxas info    : Compiling entry function 'l' for 'sm_90a'
 ptxas info    : Used 12 registers, used 0 barriers
 """  # noqa: E501
     kernels = ptxas.read_report(report)
-    assert kernels["k"] == ptxas.KernelResources(40, 8, 4, 16, 2048, 2, 32)
+    assert kernels["k"] == ptxas.PtxasResources(40, 8, 4, 16, 2048, 2, 32)
     assert kernels["k"].spills
-    assert kernels["l"] == ptxas.KernelResources(12)
+    assert kernels["l"] == ptxas.PtxasResources(12)
 
 
 # Memory ------------------------------------------------------------------------------------------

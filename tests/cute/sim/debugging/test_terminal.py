@@ -19,7 +19,7 @@ def session(monkeypatch, capsys):
     monkeypatch.delenv("PYTHONBREAKPOINT", raising=False)
 
     def run(commands, function, *args):
-        monkeypatch.setattr(debugger, "state", debugger.State())
+        monkeypatch.setattr(debugger, "state", debugger.DebuggerState())
         monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(commands) + "\n"))
         function(*args)
         return capsys.readouterr().out

@@ -24,7 +24,7 @@ TOOLKIT_VARIABLES = ("CUDA_TOOLKIT_PATH", "CUDA_HOME", "CUDA_PATH")
 
 
 @dataclass(frozen=True)
-class KernelResources:
+class PtxasResources:
     """The resources of one kernel, as ptxas -v reports them. Sizes are bytes."""
 
     registers: int = 0
@@ -45,7 +45,7 @@ class Assembly:
     """Machine code of a module, the resources of its kernels by name, and ptxas's warnings."""
 
     cubin: bytes
-    kernels: dict[str, KernelResources] = field(default_factory=dict)
+    kernels: dict[str, PtxasResources] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
 
@@ -250,9 +250,9 @@ _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 
 
-def read_report(text: str) -> dict[str, KernelResources]:
+def read_report(text: str) -> dict[str, PtxasResources]:
     """Read the resources of each kernel from the output of `ptxas -v`."""
-    kernels: dict[str, KernelResources] = {}
+    kernels: dict[str, PtxasResources] = {}
     name, frame = "", (0, 0, 0)
     for line in text.splitlines():
         if entry := _ENTRY.search(line):
@@ -260,7 +260,7 @@ def read_report(text: str) -> dict[str, KernelResources]:
         elif found := _FRAME.search(line):
             frame = (int(found[1]), int(found[2]), int(found[3]))
         elif name and "Used " in line:
-            kernels[name] = KernelResources(
+            kernels[name] = PtxasResources(
                 registers=_number(r"Used (\d+) registers", line),
                 stack=frame[0],
                 spill_stores=frame[1],

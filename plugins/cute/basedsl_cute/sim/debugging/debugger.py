@@ -84,11 +84,11 @@ class FrontEnd(Protocol):
     It may change the state's breakpoints, watches and focus.
     """
 
-    def interact(self, state: State, stop: Stop) -> str: ...
+    def interact(self, state: DebuggerState, stop: Stop) -> str: ...
 
 
 @dataclass
-class State:
+class DebuggerState:
     """The wishes of the user. `focus` is the block and the thread that steps follow, None
     until there is one. `pausing` is why to stop at whatever point comes next, empty not to.
     """
@@ -103,7 +103,7 @@ class State:
     pausing: str = ""
 
 
-state = State()
+state = DebuggerState()
 
 
 def reach(g: Group, point: DebugPoint, operands: tuple[Any, ...], m: Mask) -> None:

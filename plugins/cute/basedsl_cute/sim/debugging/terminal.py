@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl_cute.sim.debugging.debugger import Breakpoint, State, Stop
+from basedsl_cute.sim.debugging.debugger import Breakpoint, DebuggerState, Stop
 from basedsl_cute.sim.debugging.values import block_number
 
 _ROWS, _COLUMNS = 16, 16  # of a tensor that is shown
@@ -19,7 +19,7 @@ _ROWS, _COLUMNS = 16, 16  # of a tensor that is shown
 class Terminal:
     """A front end on stdin and stdout, as they are when it stops."""
 
-    def interact(self, state: State, stop: Stop) -> str:
+    def interact(self, state: DebuggerState, stop: Stop) -> str:
         """Show a stop, and obey commands until the kernel is to go on."""
         prompt = Prompt(state, stop)
         prompt.cmdloop()
@@ -32,7 +32,7 @@ class Prompt(cmd.Cmd):
     prompt = "(kernel) "
     action = "continue"
 
-    def __init__(self, state: State, stop: Stop) -> None:
+    def __init__(self, state: DebuggerState, stop: Stop) -> None:
         super().__init__(stdin=sys.stdin, stdout=sys.stdout)
         self.use_rawinput = sys.stdin.isatty()
         self.state, self.stop = state, stop

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from basedsl_cute.sim.errors import RaceError
-from basedsl_cute.sim.machine.guards import Guard
+from basedsl_cute.sim.machine.guards import GuardedBytes
 from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.state import Group, Mask, PendingStore
 from basedsl_cute.sim.machine.vector_clock import Stamp
@@ -25,7 +25,7 @@ def issue_bulk_store(
     write: Callable[[Any], None],
     site: Site,
     stamp: Stamp | None,
-    guard: Guard | None = None,
+    guard: GuardedBytes | None = None,
 ) -> None:
     """Queue a store: `read` gives its bytes, `write` puts them into the target, of which `guard`
     keeps threads off until then.

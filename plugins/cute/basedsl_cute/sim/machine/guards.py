@@ -15,10 +15,11 @@ from basedsl_cute.sim.errors import Note, RaceError
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.memory import Segment
 from basedsl_cute.sim.machine.reports import report
+from basedsl_cute.sim.numerics import distinct
 
 
 @dataclass(slots=True, eq=False)
-class Guard:
+class GuardedBytes:
     """Bytes at host addresses that are not to be touched: from `low` to below `high`, or of these
     the sorted `places`. `reason` and `hint` are for the report.
     """
@@ -59,12 +60,12 @@ def check_guards(g: Any, a: MemoryAccess, segment: Segment, offset: Any, lanes: 
         report(g.launch, "races", error)
 
 
-def guard_store(g: Any, segment: Segment, places: Any, site: Any, lane: int) -> Guard | None:
+def guard_store(g: Any, segment: Segment, places: Any, site: Any, lane: int) -> GuardedBytes | None:
     """Guard the bytes of a segment that a bulk store of a lane will write; `places` are offsets."""
     if g.races is None or not places.size:
         return None
-    places = np.unique(places) + segment.base
-    guard = Guard(
+    places = distinct(places) + segment.base
+    guard = GuardedBytes(
         int(places[0]),
         int(places[-1]) + 1,
         None if places.size == places[-1] - places[0] + 1 else places,
@@ -82,11 +83,11 @@ class Written:
     kernel: str
     ranges: tuple[tuple[int, int], ...]
 
-    def guards(self) -> list[Guard]:
+    def guards(self) -> list[GuardedBytes]:
         """The guards of a launch that depends on the kernel."""
         reason = f"the kernel in front, {self.kernel}, may not have written it yet", None
         hint = "cute.arch.griddepcontrol_wait() before the first access to what it writes"
-        return [Guard(low, high, None, reason, hint, True) for low, high in self.ranges]
+        return [GuardedBytes(low, high, None, reason, hint, True) for low, high in self.ranges]
 
 
 def end_dependency(launch: Any) -> None:

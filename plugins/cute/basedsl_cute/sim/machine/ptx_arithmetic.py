@@ -26,7 +26,7 @@ DTYPES: dict[str, Any] = {
 }
 
 
-class Arithmetic(NamedTuple):
+class PtxArithmetic(NamedTuple):
     """The arithmetic of one instruction: the types of its result and sources, and the function."""
 
     result: str
@@ -35,7 +35,7 @@ class Arithmetic(NamedTuple):
 
 
 @functools.cache
-def arithmetic_of(opcode: str) -> Arithmetic | None:
+def arithmetic_of(opcode: str) -> PtxArithmetic | None:
     """The arithmetic of an opcode such as `add.s32`; None for one that is not known here."""
     base, *modifiers = opcode.split(".")
     find = _FAMILIES.get(base)
@@ -89,12 +89,12 @@ _UNARY: dict[str, Callable[..., Array]] = {
 }  # fmt: skip
 
 
-def _unary(base: str, modifiers: list[str]) -> Arithmetic | None:
+def _unary(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     found = _float_modifiers(modifiers)
     if found is None:
         return None
     kind, flush, clamp = found
-    return Arithmetic(kind, (kind,), _adjusted(_exactly(_UNARY[base]), flush, clamp))
+    return PtxArithmetic(kind, (kind,), _adjusted(_exactly(_UNARY[base]), flush, clamp))
 
 
 _FLOAT: dict[str, Callable[..., Array]] = {
@@ -106,7 +106,7 @@ _INTEGER: dict[str, Callable[..., Array]] = {
 }  # fmt: skip
 
 
-def _sum(base: str, modifiers: list[str]) -> Arithmetic | None:
+def _sum(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     kind = modifiers[-1] if modifiers else ""
     if kind.startswith("f"):
         found = _float_modifiers(modifiers)
@@ -114,9 +114,9 @@ def _sum(base: str, modifiers: list[str]) -> Arithmetic | None:
             return None
         kind, flush, clamp = found
         count = 3 if base in ("fma", "mad") else 2
-        return Arithmetic(kind, (kind,) * count, _adjusted(_FLOAT[base], flush, clamp))
+        return PtxArithmetic(kind, (kind,) * count, _adjusted(_FLOAT[base], flush, clamp))
     if base in _INTEGER and len(modifiers) == 1 and kind in DTYPES:
-        return Arithmetic(kind, (kind, kind), _wrapping(_INTEGER[base]))
+        return PtxArithmetic(kind, (kind, kind), _wrapping(_INTEGER[base]))
     return None
 
 
@@ -128,7 +128,7 @@ def _wrapping(function: Callable[..., Array]) -> Callable[..., Array]:
     return apply
 
 
-def _product(base: str, modifiers: list[str]) -> Arithmetic | None:
+def _product(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     """`mul` and `mad` of integers: `.lo`, `.hi`, `.wide`."""
     if not modifiers or modifiers[-1].startswith("f"):
         return _sum(base, modifiers)
@@ -148,21 +148,23 @@ def _product(base: str, modifiers: list[str]) -> Arithmetic | None:
         return whole if part == "wide" else (whole >> DTYPES[twice].type(bits)).astype(a.dtype)
 
     if base == "mul":
-        return Arithmetic(result, (kind, kind), _wrapping(multiply))
-    return Arithmetic(result, (kind, kind, result), _wrapping(lambda a, b, c: multiply(a, b) + c))
+        return PtxArithmetic(result, (kind, kind), _wrapping(multiply))
+    return PtxArithmetic(
+        result, (kind, kind, result), _wrapping(lambda a, b, c: multiply(a, b) + c)
+    )
 
 
-def _bitwise(base: str, modifiers: list[str]) -> Arithmetic | None:
+def _bitwise(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     (kind,) = modifiers if len(modifiers) == 1 else ("",)
     if kind != "pred" and not kind.startswith("b"):
         return None
     functions = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
     if base == "not":
-        return Arithmetic(kind, (kind,), np.invert)
-    return Arithmetic(kind, (kind, kind), functions[base])
+        return PtxArithmetic(kind, (kind,), np.invert)
+    return PtxArithmetic(kind, (kind, kind), functions[base])
 
 
-def _shift(base: str, modifiers: list[str]) -> Arithmetic | None:
+def _shift(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     (kind,) = modifiers if len(modifiers) == 1 else ("",)
     if kind not in DTYPES or kind[0] == "f":
         return None
@@ -177,27 +179,27 @@ def _shift(base: str, modifiers: list[str]) -> Arithmetic | None:
         beyond = moved if arithmetic else np.zeros_like(moved)
         return np.where(by < width, moved, beyond).view(x.dtype)
 
-    return Arithmetic(kind, (kind, "u32"), apply)
+    return PtxArithmetic(kind, (kind, "u32"), apply)
 
 
-def _sign(base: str, modifiers: list[str]) -> Arithmetic | None:
+def _sign(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     kind = modifiers[-1] if modifiers else ""
     flush = modifiers[:-1] == ["ftz"]
     if kind not in DTYPES or (modifiers[:-1] and not flush):
         return None
     function = num.absolute if base == "abs" and kind[0] == "f" else {"abs": np.abs}.get(base)
-    return Arithmetic(kind, (kind,), _adjusted(function or np.negative, flush, False))
+    return PtxArithmetic(kind, (kind,), _adjusted(function or np.negative, flush, False))
 
 
-def _counting(base: str, modifiers: list[str]) -> Arithmetic | None:
+def _counting(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     (kind,) = modifiers if len(modifiers) == 1 else ("",)
     functions = {"popc": num.popcount, "clz": num.leading_zeros, "brev": num.reverse_bits}
     if kind not in ("b32", "b64"):
         return None
     function = functions[base]
     if base == "brev":
-        return Arithmetic(kind, (kind,), function)
-    return Arithmetic("b32", (kind,), lambda x: function(x).astype(np.int32))
+        return PtxArithmetic(kind, (kind,), function)
+    return PtxArithmetic("b32", (kind,), lambda x: function(x).astype(np.int32))
 
 
 def _lop3(a: Array, b: Array, c: Array, table: Array) -> Array:
@@ -232,11 +234,11 @@ def _extract_field(signed: bool) -> Callable[..., Array]:
     return apply
 
 
-def _field(base: str, modifiers: list[str]) -> Arithmetic | None:
+def _field(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     (kind,) = modifiers if len(modifiers) == 1 else ("",)
     if kind not in ("u32", "s32", "u64", "s64"):
         return None
-    return Arithmetic(kind, (kind, "u32", "u32"), _extract_field(kind[0] == "s"))
+    return PtxArithmetic(kind, (kind, "u32", "u32"), _extract_field(kind[0] == "s"))
 
 
 _COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
@@ -246,7 +248,7 @@ _COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
 }  # fmt: skip
 
 
-def _compare(base: str, modifiers: list[str]) -> Arithmetic | None:
+def _compare(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     """`setp`, with a third predicate where it combines."""
     modifiers = [m for m in modifiers if m != "ftz"]
     if len(modifiers) not in (2, 3) or modifiers[-1] not in DTYPES:
@@ -265,40 +267,42 @@ def _compare(base: str, modifiers: list[str]) -> Arithmetic | None:
         return ordered | nan if unordered else ordered & ~nan
 
     if not combine:
-        return Arithmetic("pred", (kind, kind), test)
+        return PtxArithmetic("pred", (kind, kind), test)
     join = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}.get(combine[0])
     if join is None:
         return None
-    return Arithmetic("pred", (kind, kind, "pred"), lambda a, b, c: join(test(a, b), c))
+    return PtxArithmetic("pred", (kind, kind, "pred"), lambda a, b, c: join(test(a, b), c))
 
 
-def _select(base: str, modifiers: list[str]) -> Arithmetic | None:
+def _select(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     (kind,) = modifiers if len(modifiers) == 1 else ("",)
     if kind not in DTYPES:
         return None
-    return Arithmetic(kind, (kind, kind, "pred"), lambda a, b, p: np.where(p, a, b))
+    return PtxArithmetic(kind, (kind, kind, "pred"), lambda a, b, p: np.where(p, a, b))
 
 
-def _move(base: str, modifiers: list[str]) -> Arithmetic | None:
+def _move(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     (kind,) = modifiers if len(modifiers) == 1 else ("",)
-    return Arithmetic(kind, (kind,), lambda x: x) if kind in DTYPES else None
+    return PtxArithmetic(kind, (kind,), lambda x: x) if kind in DTYPES else None
 
 
 _ROUNDED = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
 
-def _convert(base: str, modifiers: list[str]) -> Arithmetic | None:
+def _convert(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     flush, clamp = "ftz" in modifiers, "sat" in modifiers
     rest = [m for m in modifiers if m not in ("ftz", "sat")]
     if len(rest) not in (2, 3):
         return None
     *rounding, target, source = rest
     if target in ("f16x2", "bf16x2") and source == "f32" and rounding == ["rn"]:
-        return Arithmetic("b32", ("f32", "f32"), _pack_halves(target == "bf16x2"))
+        return PtxArithmetic("b32", ("f32", "f32"), _pack_halves(target == "bf16x2"))
     if target == "bf16" and source == "f32" and rounding == ["rn"]:
-        return Arithmetic("b16", ("f32",), lambda x: _bfloat_bits(x).astype(np.uint16).view("i2"))
+        return PtxArithmetic(
+            "b16", ("f32",), lambda x: _bfloat_bits(x).astype(np.uint16).view("i2")
+        )
     if source == "bf16" and target == "f32":
-        return Arithmetic("f32", ("b16",), _from_bfloat)
+        return PtxArithmetic("f32", ("b16",), _from_bfloat)
     if target not in DTYPES or source not in DTYPES or (clamp and target[0] != "f"):
         return None
     to, to_float, from_float = DTYPES[target], target[0] == "f", source[0] == "f"
@@ -313,14 +317,14 @@ def _convert(base: str, modifiers: list[str]) -> Arithmetic | None:
             found = np.where(np.isnan(rounded), 0, np.clip(rounded, limits.min, limits.max))
             return num.float_to_int(found, to.type, int(limits.min), int(limits.max))
 
-        return Arithmetic(target, (source,), _adjusted(whole, flush, False))
+        return PtxArithmetic(target, (source,), _adjusted(whole, flush, False))
     if from_float and rounding and rounding[0] in _ROUNDED:
         rounded_by = _ROUNDED[rounding[0]]
         to_whole = _adjusted(lambda x: rounded_by(x).astype(to), flush, clamp)
-        return Arithmetic(target, (source,), to_whole)
+        return PtxArithmetic(target, (source,), to_whole)
     if rounding not in ([], ["rn"]):
         return None
-    return Arithmetic(target, (source,), _adjusted(lambda x: x.astype(to), flush, clamp))
+    return PtxArithmetic(target, (source,), _adjusted(lambda x: x.astype(to), flush, clamp))
 
 
 def _from_bfloat(x: Array) -> Array:
@@ -345,17 +349,17 @@ def _pack_halves(brain: bool) -> Callable[..., Array]:
     return lambda high, low: (bits(high) << np.uint32(16) | bits(low)).view(np.int32)
 
 
-def _permute(base: str, modifiers: list[str]) -> Arithmetic | None:
+def _permute(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     if modifiers != ["b32"]:
         return None
-    return Arithmetic("b32", ("b32",) * 3, num.permute_bytes)
+    return PtxArithmetic("b32", ("b32",) * 3, num.permute_bytes)
 
 
-def _logic(base: str, modifiers: list[str]) -> Arithmetic | None:
-    return Arithmetic("b32", ("b32",) * 4, _lop3) if modifiers == ["b32"] else None
+def _logic(base: str, modifiers: list[str]) -> PtxArithmetic | None:
+    return PtxArithmetic("b32", ("b32",) * 4, _lop3) if modifiers == ["b32"] else None
 
 
-_FAMILIES: dict[str, Callable[[str, list[str]], Arithmetic | None]] = {
+_FAMILIES: dict[str, Callable[[str, list[str]], PtxArithmetic | None]] = {
     **dict.fromkeys(_UNARY, _unary),
     **dict.fromkeys(("add", "sub", "min", "max", "div", "fma"), _sum),
     **dict.fromkeys(("mul", "mad"), _product),

@@ -17,7 +17,7 @@ from basedsl_cute.sim.errors import MemoryAccessError
 from basedsl_cute.sim.machine import atomics, load_store
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.ptx_arithmetic import DTYPES
-from basedsl_cute.sim.machine.ptx_program import Effect, Instruction, Operand
+from basedsl_cute.sim.machine.ptx_program import Operand, PtxEffect, PtxInstruction
 from basedsl_cute.sim.machine.ranks import current_rank
 from basedsl_cute.sim.machine.state import Mask
 
@@ -33,20 +33,20 @@ _ELEMENTS: dict[str, tuple[Any, Any]] = {
 Memory = Callable[[str, tuple[int, ...], int, Any, str, set[str]], MemoryAccess]
 
 
-def multicast_effect(rest: list[str], site: Any, memory: Memory) -> Effect | None:
+def multicast_effect(rest: list[str], site: Any, memory: Memory) -> PtxEffect | None:
     """Return the effect of `multimem` with these modifiers, None for an unknown one. `memory` makes
     the record of an access, of an element type, a shape, a space, a place, a verb and an order.
     """
     kind, *_ = rest
     if kind == "ld_reduce" and rest[-1] in _ELEMENTS and "add" in rest and "v4" in rest:
         access = memory("f32" if rest[-1] == "f32" else "b32", (4,), 1, site, "read", set(rest))
-        return Effect(_load_reduce, access, rest[-1])
+        return PtxEffect(_load_reduce, access, rest[-1])
     if kind == "st" and rest[-2:] == ["v4", "f32"]:
         access = memory("f32", (4,), 1, site, "write", set(rest))
-        return Effect(_store, access, "f32")
+        return PtxEffect(_store, access, "f32")
     if kind == "red" and rest[-2:] == ["add", "s32"]:
         access = memory("s32", (), 1, site, "atomic update", set(rest))
-        return Effect(_add, access, "s32")
+        return PtxEffect(_add, access, "s32")
     return None
 
 
@@ -70,12 +70,12 @@ def _places(state: Any, operand: Operand, access: MemoryAccess, mask: Mask) -> l
     )
 
 
-def _parts(one: Instruction) -> tuple[MemoryAccess, Any]:
+def _parts(one: PtxInstruction) -> tuple[MemoryAccess, Any]:
     assert one.effect is not None and one.effect.access is not None
     return one.effect.access, one.effect.detail
 
 
-def _load_reduce(state: Any, one: Instruction, mask: Mask) -> None:
+def _load_reduce(state: Any, one: PtxInstruction, mask: Mask) -> None:
     target, place = one.operands
     access, kind = _parts(one)
     element, wide = _ELEMENTS[kind]
@@ -89,7 +89,7 @@ def _load_reduce(state: Any, one: Instruction, mask: Mask) -> None:
         state.write(part, rounded[i], mask)
 
 
-def _store(state: Any, one: Instruction, mask: Mask) -> None:
+def _store(state: Any, one: PtxInstruction, mask: Mask) -> None:
     place, source = one.operands
     access, kind = _parts(one)
     value = np.stack([state.read(part, kind) for part in source.parts])
@@ -97,7 +97,7 @@ def _store(state: Any, one: Instruction, mask: Mask) -> None:
         load_store.store_memory(state.g, access, at, value, mask)
 
 
-def _add(state: Any, one: Instruction, mask: Mask) -> None:
+def _add(state: Any, one: PtxInstruction, mask: Mask) -> None:
     place, source = one.operands
     access, kind = _parts(one)
     value = state.read(source, kind).astype(DTYPES[kind])

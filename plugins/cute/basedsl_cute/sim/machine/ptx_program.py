@@ -41,7 +41,7 @@ class Vector:
 
 
 @dataclass(frozen=True)
-class Address:
+class PtxAddress:
     """A place in memory: `[base + offset]`."""
 
     base: Operand
@@ -56,22 +56,22 @@ class Special:
 
 
 @dataclass(frozen=True)
-class Effect:
+class PtxEffect:
     """An instruction that is more than arithmetic: `run(state, instruction, mask)`."""
 
-    run: Callable[[_State, Instruction, Mask], None]
+    run: Callable[[_State, PtxInstruction, Mask], None]
     access: MemoryAccess | None = None
     detail: Any = None
 
 
 @dataclass(frozen=True)
-class Instruction:
+class PtxInstruction:
     """One instruction: its opcode, what it does besides arithmetic, on what, and the predicate
     under which it does.
     """
 
     opcode: str
-    effect: Effect | None
+    effect: PtxEffect | None
     operands: tuple[Operand, ...]
     guard: Register | None
 
@@ -84,7 +84,7 @@ class PtxProgram:
     input. `kinds` are PTX types.
     """
 
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[PtxInstruction, ...]
     inputs: tuple[tuple[str, int], ...]
     outputs: tuple[tuple[str, Any], ...]
     tied: tuple[tuple[str, str], ...]
@@ -132,7 +132,7 @@ class _State:
             value = np.where(mask, value, old)
         self.registers[operand.name] = value
 
-    def address(self, operand: Address, space: int) -> Any:
+    def address(self, operand: PtxAddress, space: int) -> Any:
         """The simulator's addresses of a place."""
         base = operand.base
         value = None if not isinstance(base, Register) else self.registers.get(base.name)
@@ -237,27 +237,27 @@ def run_ptx(g: Group, program: PtxProgram, inputs: Sequence[Any], m: Mask) -> An
 # Effects -----------------------------------------------------------------------------------------
 
 
-def _detail(one: Instruction) -> Any:
+def _detail(one: PtxInstruction) -> Any:
     assert one.effect is not None
     return one.effect.detail
 
 
-def _access(one: Instruction) -> MemoryAccess:
+def _access(one: PtxInstruction) -> MemoryAccess:
     assert one.effect is not None and one.effect.access is not None
     return one.effect.access
 
 
-def nothing(state: _State, one: Instruction, mask: Mask) -> None:
+def nothing(state: _State, one: PtxInstruction, mask: Mask) -> None:
     """Do nothing: a fence or a hint, which changes no value here."""
 
 
-def sync_warp(state: _State, one: Instruction, mask: Mask) -> None:
+def sync_warp(state: _State, one: PtxInstruction, mask: Mask) -> None:
     """`bar.warp.sync members`: lanes of a warp run in step, so that only the members matter."""
     members = state.read(one.operands[0], "b32")
     warp.check_members(state.g, members, mask, state.program.site)
 
 
-def vote(state: _State, one: Instruction, mask: Mask) -> None:
+def vote(state: _State, one: PtxInstruction, mask: Mask) -> None:
     """`vote.sync.kind d, p, members`."""
     target, predicate, members = one.operands
     chosen = warp.vote(
@@ -267,13 +267,13 @@ def vote(state: _State, one: Instruction, mask: Mask) -> None:
     state.write(target, chosen, mask)
 
 
-def active_mask(state: _State, one: Instruction, mask: Mask) -> None:
+def active_mask(state: _State, one: PtxInstruction, mask: Mask) -> None:
     """`activemask.b32 d`."""
     here = np.ones(state.g.lanes, np.bool_) if mask is None else mask
     state.write(one.operands[0], warp.ballot(state.g, here).astype(np.uint32).view(np.int32), mask)
 
 
-def elect(state: _State, one: Instruction, mask: Mask) -> None:
+def elect(state: _State, one: PtxInstruction, mask: Mask) -> None:
     """`elect.sync d|p, members`."""
     target, members = one.operands
     first, second = target if isinstance(target, tuple) else (target, Register("_"))
@@ -283,7 +283,7 @@ def elect(state: _State, one: Instruction, mask: Mask) -> None:
     state.write(second, chosen, mask)
 
 
-def shuffle(state: _State, one: Instruction, mask: Mask) -> None:
+def shuffle(state: _State, one: PtxInstruction, mask: Mask) -> None:
     """`shfl.sync.kind.b32 d[|p], a, b, c, members`."""
     target, value, b, c, members = one.operands
     got, valid = warp.shuffle(
@@ -295,7 +295,7 @@ def shuffle(state: _State, one: Instruction, mask: Mask) -> None:
     state.write(second, valid, mask)
 
 
-def reduce(state: _State, one: Instruction, mask: Mask) -> None:
+def reduce(state: _State, one: PtxInstruction, mask: Mask) -> None:
     """`redux.sync.op.type d, a, members`."""
     target, value, members = one.operands
     kind, type_ = _detail(one)
@@ -306,7 +306,7 @@ def reduce(state: _State, one: Instruction, mask: Mask) -> None:
     state.write(target, found, mask)
 
 
-def load(state: _State, one: Instruction, mask: Mask) -> None:
+def load(state: _State, one: PtxInstruction, mask: Mask) -> None:
     """`ld d, [a]`, of one element or a vector."""
     target, place = one.operands
     access = _access(one)
@@ -318,7 +318,7 @@ def load(state: _State, one: Instruction, mask: Mask) -> None:
         state.write(part, value[i], mask)
 
 
-def store(state: _State, one: Instruction, mask: Mask) -> None:
+def store(state: _State, one: PtxInstruction, mask: Mask) -> None:
     """`st [a], b`, of one element or a vector."""
     place, source = one.operands
     access = _access(one)
@@ -333,7 +333,7 @@ def _stored(state: _State, source: Operand, access: MemoryAccess, kind: str) -> 
     return np.stack([state.read(part, kind) for part in source.parts])
 
 
-def update(state: _State, one: Instruction, mask: Mask) -> None:
+def update(state: _State, one: PtxInstruction, mask: Mask) -> None:
     """`atom d, [a], b` and `red [a], b`."""
     access = _access(one)
     operation, kind = _detail(one)
@@ -346,7 +346,7 @@ def update(state: _State, one: Instruction, mask: Mask) -> None:
         state.write(target[0], old, mask)
 
 
-def map_address(state: _State, one: Instruction, mask: Mask) -> None:
+def map_address(state: _State, one: PtxInstruction, mask: Mask) -> None:
     """`mapa.shared::cluster d, a, rank`."""
     target, address, rank = one.operands
     kind = _detail(one)
@@ -355,7 +355,7 @@ def map_address(state: _State, one: Instruction, mask: Mask) -> None:
     state.write(target, there.astype(DTYPES[kind]), mask)
 
 
-def store_async(state: _State, one: Instruction, mask: Mask) -> None:
+def store_async(state: _State, one: PtxInstruction, mask: Mask) -> None:
     """`st.async [a], b, [mbarrier]`."""
     place, source, barrier = one.operands
     kind, count = _detail(one)

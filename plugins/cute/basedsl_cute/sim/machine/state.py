@@ -200,7 +200,7 @@ class TensorQueue:
         self.pending: list[Callable[[], None]] = []
 
 
-class TmemAllocation(NamedTuple):
+class TmemColumns(NamedTuple):
     """Columns that a tcgen05.alloc gave to a group of 1 or 2 `blocks`."""
 
     columns: int
@@ -228,8 +228,8 @@ class TensorMemory:
     def __init__(self) -> None:
         self.words = np.zeros((TMEM_LANES, TMEM_COLUMNS), np.uint32)
         self.written = np.zeros((TMEM_LANES, TMEM_COLUMNS), np.bool_)
-        self.allocated: dict[int, TmemAllocation] = {}
-        self.requests: list[TmemAllocation] = []
+        self.allocated: dict[int, TmemColumns] = {}
+        self.requests: list[TmemColumns] = []
         self.relinquished: Site | None = None
         self.pending: list[PendingTmemWrite] = []
         self.shadow: Any = None  # a TensorShadow, if races are checked

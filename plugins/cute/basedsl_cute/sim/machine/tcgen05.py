@@ -21,7 +21,7 @@ from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS, TMEM_LANES
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
 from basedsl_cute.sim.machine import tcgen05_operands as operands
 from basedsl_cute.sim.machine.state import Group, Mask, PendingTmemWrite, TensorMemory
-from basedsl_cute.sim.machine.tcgen05_operands import Instruction
+from basedsl_cute.sim.machine.tcgen05_operands import InstructionDescriptor
 from basedsl_cute.sim.machine.tensor_memory import check_allocated, lane_and_column
 from basedsl_cute.sim.machine.tensor_queue import begin_smem_read, issue, issuer, leading_blocks
 from basedsl_cute.sim.site import Site
@@ -125,7 +125,7 @@ def mma(
 
 
 def _accumulator(
-    g: Group, what: Instruction, address: int, lane: int, site: Site
+    g: Group, what: InstructionDescriptor, address: int, lane: int, site: Site
 ) -> tuple[Any, Any]:
     first_lane, first = lane_and_column(address)
     lanes, columns = operands.accumulator_places(what.m, what.n, what.blocks, what.is_ws)
@@ -141,7 +141,7 @@ def _accumulator(
 
 
 def _check_scales_apart(
-    what: Instruction, span: range, scales: tuple[Any, Any] | None, lane: int, site: Site
+    what: InstructionDescriptor, span: range, scales: tuple[Any, Any] | None, lane: int, site: Site
 ) -> None:
     """Raise SimulationError if D takes the columns of scale factors."""
     for which, address in enumerate(scales or ()):
@@ -167,7 +167,9 @@ def _snapshot(reads: list[Callable[[], Any]], a_in_tmem: bool) -> list[Any]:
     return [None if a_in_tmem and i % 2 == 0 else read() for i, read in enumerate(reads)]
 
 
-def _check_unchanged(what: Instruction, raw: list[Any], issued: list[Any], site: Site) -> None:
+def _check_unchanged(
+    what: InstructionDescriptor, raw: list[Any], issued: list[Any], site: Site
+) -> None:
     """Raise SimulationError if shared memory has changed since the instruction was issued: it may
     be read at any time until its commit.
     """
@@ -193,7 +195,7 @@ def _disabled_lanes(words: Any, lane: int, blocks: int) -> list[Any]:
 
 def _add(
     tmem: TensorMemory,
-    what: Instruction,
+    what: InstructionDescriptor,
     form: MmaForm,
     place: tuple[Any, Any],
     product: Any,
@@ -223,7 +225,7 @@ def _add(
     tmem.words[place] = words
 
 
-def _sum(what: Instruction, product: Any, before: Any, scale_d: int) -> Any:
+def _sum(what: InstructionDescriptor, product: Any, before: Any, scale_d: int) -> Any:
     if what.d is np.int32:
         total = before + product.astype(np.int64)
         if what.saturates:

@@ -49,7 +49,7 @@ ROW_COLUMNS = 8  # of 32 bits, in tensor memory
 
 
 @dataclass(frozen=True)
-class Instruction:
+class InstructionDescriptor:
     """The fields of an instruction descriptor of a kind over 1 or 2 `blocks`; pairs are for A and
     B. `scale` is the type of scale factors, of which each scales `vector` elements.
     """
@@ -78,7 +78,7 @@ class Instruction:
 @functools.lru_cache(maxsize=256)
 def decode(
     kind: str, bits: int, blocks: int = 1, vector: int = 0, is_ws: bool = False
-) -> Instruction:
+) -> InstructionDescriptor:
     """Read an instruction descriptor; `vector` elements share a scale factor, `is_ws` is
     tcgen05.mma.ws. Raises ValueError for one that the kind does not have.
     """
@@ -104,11 +104,13 @@ def decode(
         saturates = bool(bits >> 3 & 1)
         if saturates and not known.can_saturate:
             raise ValueError("floats do not saturate")
-        return Instruction(*common, saturates, _ACCUMULATORS[bits >> 4 & 3], is_ws=is_ws)
+        return InstructionDescriptor(*common, saturates, _ACCUMULATORS[bits >> 4 & 3], is_ws=is_ws)
     scale = "ue8m0" if bits >> 23 & 1 else "ue4m3"
     if vector not in known.scales.get(scale, ()):
         raise ValueError(f"no factors of {scale} for {vector} elements each")
-    return Instruction(*common, False, np.float32, scale, vector, (bits >> 29 & 3, bits >> 4 & 3))
+    return InstructionDescriptor(
+        *common, False, np.float32, scale, vector, (bits >> 29 & 3, bits >> 4 & 3)
+    )
 
 
 # Accumulators -------------------------------------------------------------------------------------
@@ -131,7 +133,7 @@ def accumulator_places(m: int, n: int, blocks: int, is_ws: bool) -> tuple[Any, A
 # Elements -----------------------------------------------------------------------------------------
 
 
-def wide(what: Instruction, which: int, raw: Any, in_tmem: bool = False) -> Any:
+def wide(what: InstructionDescriptor, which: int, raw: Any, in_tmem: bool = False) -> Any:
     """An operand's elements, `(rows, k)`, of its bytes, `(rows, 32)`: float64, which holds them,
     their products and products with scale factors exactly.
     """
@@ -146,7 +148,7 @@ def wide(what: Instruction, which: int, raw: Any, in_tmem: bool = False) -> Any:
     return -values if what.negated[which] else values
 
 
-def _codes(what: Instruction, kind: str, raw: Any, in_tmem: bool) -> Any:
+def _codes(what: InstructionDescriptor, kind: str, raw: Any, in_tmem: bool) -> Any:
     """The bits of elements of 4 or 6 bits."""
     raw = np.ascontiguousarray(raw)
     if what.kind in ("mxf4", "mxf4nvf4"):
@@ -175,7 +177,7 @@ _NARROW_VALUES = {
 
 
 def tmem_operand(
-    g: Group, what: Instruction, block: Block, address: int, site: Site
+    g: Group, what: InstructionDescriptor, block: Block, address: int, site: Site
 ) -> Callable[[], Any]:
     """A in tensor memory of a block: a call that reads its bytes, `(rows, 32)`."""
     tmem = block.tensor_memory
@@ -213,7 +215,7 @@ def tmem_operand(
 
 
 def smem_operand(
-    g: Group, what: Instruction, block: Block, which: int, descriptor: int, site: Site
+    g: Group, what: InstructionDescriptor, block: Block, which: int, descriptor: int, site: Site
 ) -> tuple[Callable[[], Any], Any]:
     """An operand in a block's shared memory: a call that reads its bytes, `(rows, 32)`, and their
     offsets there.
@@ -299,7 +301,7 @@ def operand_addresses(descriptor: int, is_k: bool, rows: int, k: int, size: int)
 
 
 def scale_factors(
-    g: Group, what: Instruction, block: Block, which: int, address: int, site: Site
+    g: Group, what: InstructionDescriptor, block: Block, which: int, address: int, site: Site
 ) -> Callable[[], Any]:
     """The factors of A or B in a block's tensor memory: a call that reads them, float64 of shape
     `(rows, factors)`. All N rows of B have theirs in each block of a pair.

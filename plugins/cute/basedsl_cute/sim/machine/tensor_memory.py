@@ -27,7 +27,7 @@ from basedsl_cute.sim.machine.state import (
     Mask,
     PendingTmemStore,
     TensorMemory,
-    TmemAllocation,
+    TmemColumns,
 )
 from basedsl_cute.sim.site import Site
 
@@ -114,7 +114,7 @@ def allocate(
             notes=(("it gave it up here", tmem.relinquished.span),),
         )
     number = len(tmem.requests)
-    tmem.requests.append(TmemAllocation(columns, blocks, site))
+    tmem.requests.append(TmemColumns(columns, blocks, site))
 
     def ready() -> bool:
         for block in members:
@@ -134,7 +134,7 @@ def allocate(
         )
         if start is None:
             return False
-        tmem.allocated[start] = TmemAllocation(columns, blocks, site)
+        tmem.allocated[start] = TmemColumns(columns, blocks, site)
         tmem.written[:, start : start + columns] = False
         first = np.zeros(g.lanes, np.bool_)
         first[0] = True

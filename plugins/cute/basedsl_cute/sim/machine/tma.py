@@ -31,7 +31,7 @@ from basedsl_cute.sim.errors import MemoryAccessError, SimulationError, Uninitia
 from basedsl_cute.sim.machine import races
 from basedsl_cute.sim.machine.bulk_groups import issue_bulk_store
 from basedsl_cute.sim.machine.cluster import owner_block
-from basedsl_cute.sim.machine.guards import Guard, guard_store
+from basedsl_cute.sim.machine.guards import GuardedBytes, guard_store
 from basedsl_cute.sim.machine.mbarriers import find_mbarrier, land_bytes, send_to_mbarrier
 from basedsl_cute.sim.machine.memory import NO_ARGUMENT
 from basedsl_cute.sim.machine.state import Block, Group, Mask
@@ -175,7 +175,7 @@ def _check_distinct(g: Group, tensor: TensorMap, start: Start, lane: int, site: 
         )
 
 
-def _guard(g: Group, tensor: TensorMap, start: Start, lane: int, site: Site) -> Guard | None:
+def _guard(g: Group, tensor: TensorMap, start: Start, lane: int, site: Site) -> GuardedBytes | None:
     """Guard what a store of a box will write, where that is in an array."""
     if g.races is None:
         return None

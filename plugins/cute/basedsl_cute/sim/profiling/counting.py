@@ -47,7 +47,7 @@ class Chunk:
 
 
 @dataclass(slots=True, eq=False)
-class Event:
+class ChunkExecution:
     """One execution of a chunk by the warps of a group: `active` says which, None for all. `data`
     is what its first operation did, with an entry per warp where it touched memory.
     """
@@ -65,7 +65,7 @@ class KernelRun:
     def __init__(self, record: KernelRecord, keeps_events: bool) -> None:
         self.record = record
         self.chunks: list[Chunk] = []
-        self.events: dict[Group, list[Event]] | None = {} if keeps_events else None
+        self.events: dict[Group, list[ChunkExecution]] | None = {} if keeps_events else None
         self.launch: SimLaunch | None = None
         self.kernel = record.name
         self.requested: dict[int | None, int] = {}  # global sectors, by the base of the array
@@ -221,7 +221,7 @@ class KernelRun:
             chunk.lanes += int(lanes.sum())
             chunk.partial += int(np.count_nonzero(active & (lanes < shape.warp_sizes)))
         if self.events is not None:
-            self.events.setdefault(g, []).append(Event(k, active, data))
+            self.events.setdefault(g, []).append(ChunkExecution(k, active, data))
 
 
 def _place(g: Group, address: int) -> tuple[int, int, int]:

@@ -32,7 +32,7 @@ UNITS = ("issue", "integer", "special", "shared", "l2", "memory", "tensor")
 
 
 @dataclass(slots=True, eq=False)
-class Step:
+class ReplayedChunk:
     """A chunk as the replay takes it: its first operation, and the cost of the others.
 
     Costs are cycles of a partition's issue slots and pipes; `chain` is the longest dependent chain
@@ -105,7 +105,7 @@ class Recording:
         self.arrivals: dict[Any, int] = defaultdict(int)  # of each phase of an mbarrier
 
 
-def _step(operations: list[Operation], dependences: Dependences, rates: Rates) -> Step:
+def _step(operations: list[Operation], dependences: Dependences, rates: Rates) -> ReplayedChunk:
     first, *rest = operations
     waits: set[Operation] = set()
     for one in rest:
@@ -138,7 +138,7 @@ def _step(operations: list[Operation], dependences: Dependences, rates: Rates) -
         and "mbar" not in first.op.name
     ):
         groups = first.op.integer("n", first.op.integer("group", 0))
-    return Step(
+    return ReplayedChunk(
         first, f"{span.line if span else '?'} {first.kind}",
         (tuple(dependences.producers(first.op)), tuple(waits)),
         cost["slots"], cost["integer"], cost["special"], chain, groups,
@@ -284,7 +284,7 @@ class Multiprocessor:
                 warp.time = ready
         return warp.time > before
 
-    def _rest(self, warp: Warp, step: Step) -> None:
+    def _rest(self, warp: Warp, step: ReplayedChunk) -> None:
         """Execute the operations of a chunk after its first."""
         begun = self._take(warp, "issue", step.slots)
         for name in ("integer", "special"):
@@ -321,7 +321,7 @@ class Multiprocessor:
         part = self.partitions[warp.number % PARTITIONS]
         warp.time = max(warp.time, part["tensor"] - 2 * cost)
 
-    def _first(self, warp: Warp, step: Step, data: Any) -> bool:
+    def _first(self, warp: Warp, step: ReplayedChunk, data: Any) -> bool:
         """Execute the first operation of a chunk; False if the warp waits for others."""
         one, name = step.first, step.first.op.name
         if one.memory is not None:
@@ -391,7 +391,7 @@ class Multiprocessor:
         warp.group = done + self.rates.wgmma_latency
         self._slice("tensor cores", f"{_line(one)} wgmma", begun, done - begun, warp.block)
 
-    def _groups(self, warp: Warp, step: Step, name: str) -> None:
+    def _groups(self, warp: Warp, step: ReplayedChunk, name: str) -> None:
         """Commit a group of asynchronous work, or wait for all but the last groups."""
         queue = warp.stores if "bulk" in name else warp.copies
         if "wgmma" in name:
@@ -412,7 +412,7 @@ class Multiprocessor:
             self.waits[what] += time - warp.time
             warp.time = time
 
-    def _mbarrier(self, warp: Warp, step: Step, data: Any) -> bool:
+    def _mbarrier(self, warp: Warp, step: ReplayedChunk, data: Any) -> bool:
         name = step.first.op.name
         warp.time = self._take(warp, "issue", 1)
         if "arrive" in name:
@@ -422,7 +422,7 @@ class Multiprocessor:
             return self._pass(warp, ("phase", *data), self.rates.mbarrier / 2, "mbarriers")
         return True
 
-    def _barrier(self, warp: Warp, step: Step, data: Any) -> bool:
+    def _barrier(self, warp: Warp, step: ReplayedChunk, data: Any) -> bool:
         if not _is_barrier(step.first):
             return True
         (key,) = _arrivals(step.first, data, warp.barriers)

@@ -19,7 +19,7 @@ from basedsl_cute.sim.machine.access import (
     SYSTEM_SCOPE,
     MemoryAccess,
 )
-from basedsl_cute.sim.machine.ptx_arithmetic import DTYPES, Arithmetic, arithmetic_of
+from basedsl_cute.sim.machine.ptx_arithmetic import DTYPES, PtxArithmetic, arithmetic_of
 from basedsl_cute.sim.machine.ptx_multicast import multicast_effect
 from basedsl_cute.sim.site import Site
 
@@ -62,7 +62,7 @@ def parse_ptx(
     )
 
 
-def _instructions(text: str, site: Site) -> list[ptx.Instruction]:
+def _instructions(text: str, site: Site) -> list[ptx.PtxInstruction]:
     text = re.sub(r"\$\{(\d+)(:\w+)?\}", r"$\1", _COMMENT.sub(" ", text).replace("$$", "%%"))
     vectors: dict[str, int] = {}
     found = []
@@ -80,7 +80,7 @@ def _instructions(text: str, site: Site) -> list[ptx.Instruction]:
     return found
 
 
-def _instruction(statement: str, vectors: dict[str, int], site: Site) -> ptx.Instruction:
+def _instruction(statement: str, vectors: dict[str, int], site: Site) -> ptx.PtxInstruction:
     guard = None
     match = _GUARD.fullmatch(statement)
     if match is not None:
@@ -95,10 +95,10 @@ def _instruction(statement: str, vectors: dict[str, int], site: Site) -> ptx.Ins
     effect = None if arithmetic is not None else _effect(opcode, site)
     if not _fits(arithmetic, effect, len(operands)):
         raise UnknownPtxError(f"the instruction {opcode}")
-    return ptx.Instruction(opcode, effect, operands, guard)
+    return ptx.PtxInstruction(opcode, effect, operands, guard)
 
 
-def _fits(arithmetic: Arithmetic | None, effect: ptx.Effect | None, operands: int) -> bool:
+def _fits(arithmetic: PtxArithmetic | None, effect: ptx.PtxEffect | None, operands: int) -> bool:
     if arithmetic is not None:
         return operands == 1 + len(arithmetic.sources)
     if effect is None:
@@ -124,7 +124,7 @@ def _operand(text: str, vectors: dict[str, int]) -> Any:
         return ptx.Vector(tuple(_operand(part, vectors) for part in _split(text.strip("{}"))))
     if text.startswith("["):
         base, _, offset = text.strip("[] ").partition("+")
-        return ptx.Address(_operand(base.strip(), vectors), int(offset.strip() or "0", 0))
+        return ptx.PtxAddress(_operand(base.strip(), vectors), int(offset.strip() or "0", 0))
     if "|" in text:
         first, second = (_operand(part.strip(), vectors) for part in text.split("|"))
         return (first, second)
@@ -170,26 +170,26 @@ _ORDERS = {"weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio
            "L1::evict_first", "L1::evict_last", "L2::64B", "L2::128B", "L2::256B"}  # fmt: skip
 
 
-def _effect(opcode: str, site: Site) -> ptx.Effect | None:
+def _effect(opcode: str, site: Site) -> ptx.PtxEffect | None:
     base, *rest = opcode.split(".")
     if _SILENT.fullmatch(opcode):
-        return ptx.Effect(ptx.nothing)
+        return ptx.PtxEffect(ptx.nothing)
     if base == "vote" and rest[:1] == ["sync"] and len(rest) == 3:
-        return ptx.Effect(ptx.vote, detail=rest[1])
+        return ptx.PtxEffect(ptx.vote, detail=rest[1])
     if opcode == "bar.warp.sync":
-        return ptx.Effect(ptx.sync_warp)
+        return ptx.PtxEffect(ptx.sync_warp)
     if opcode == "activemask.b32":
-        return ptx.Effect(ptx.active_mask)
+        return ptx.PtxEffect(ptx.active_mask)
     if opcode == "elect.sync":
-        return ptx.Effect(ptx.elect)
+        return ptx.PtxEffect(ptx.elect)
     if base == "shfl" and rest[:1] == ["sync"] and rest[2:] == ["b32"]:
-        return ptx.Effect(ptx.shuffle, detail=rest[1])
+        return ptx.PtxEffect(ptx.shuffle, detail=rest[1])
     if base == "redux" and rest[:1] == ["sync"] and len(rest) == 3 and rest[1] in _REDUX:
         unsigned = rest[2] == "u32" and rest[1] in ("min", "max")
         kind = "s32" if rest[2] == "u32" else rest[2]
-        return ptx.Effect(ptx.reduce, detail=("u" * unsigned + _REDUX[rest[1]], kind))
+        return ptx.PtxEffect(ptx.reduce, detail=("u" * unsigned + _REDUX[rest[1]], kind))
     if base == "mapa" and rest[-1:] in (["u32"], ["u64"]) and "shared::cluster" in rest:
-        return ptx.Effect(ptx.map_address, detail=rest[-1])
+        return ptx.PtxEffect(ptx.map_address, detail=rest[-1])
     if opcode.startswith("st.async."):
         return _store_async(rest[1:])
     if base in ("ld", "st"):
@@ -201,16 +201,16 @@ def _effect(opcode: str, site: Site) -> ptx.Effect | None:
     return None
 
 
-def _store_async(rest: list[str]) -> ptx.Effect | None:
+def _store_async(rest: list[str]) -> ptx.PtxEffect | None:
     *modifiers, kind = rest
     known = {"shared::cluster", "mbarrier::complete_tx::bytes", "weak", "v2", "v4"}
     if kind not in DTYPES or not set(modifiers) <= known:
         return None
     count = next((int(m[1]) for m in modifiers if m in ("v2", "v4")), 1)
-    return ptx.Effect(ptx.store_async, detail=(kind, count))
+    return ptx.PtxEffect(ptx.store_async, detail=(kind, count))
 
 
-def _access(base: str, rest: list[str], site: Site) -> ptx.Effect | None:
+def _access(base: str, rest: list[str], site: Site) -> ptx.PtxEffect | None:
     *modifiers, kind = rest
     space = [m for m in modifiers if m in _SPACES]
     width = [m for m in modifiers if m in ("v2", "v4")]
@@ -220,10 +220,10 @@ def _access(base: str, rest: list[str], site: Site) -> ptx.Effect | None:
     shape = (int(width[0][1]),) if width else ()
     verb = "read" if base == "ld" else "write"
     access = _memory(kind, shape, _SPACES[space[0]] if space else 0, site, verb, others)
-    return ptx.Effect(ptx.load if base == "ld" else ptx.store, access, kind)
+    return ptx.PtxEffect(ptx.load if base == "ld" else ptx.store, access, kind)
 
 
-def _update(rest: list[str], site: Site) -> ptx.Effect | None:
+def _update(rest: list[str], site: Site) -> ptx.PtxEffect | None:
     *modifiers, operation, kind = rest
     space = [m for m in modifiers if m in _SPACES]
     if operation not in _ATOMIC or kind not in DTYPES or not set(modifiers) - set(space) <= _ORDERS:
@@ -238,7 +238,7 @@ def _update(rest: list[str], site: Site) -> ptx.Effect | None:
         return None
     order = {"relaxed"} | set(modifiers)  # the default
     access = _memory(kind, (), _SPACES[space[0]] if space else 0, site, "atomic update", order)
-    return ptx.Effect(ptx.update, access, (number, kind))
+    return ptx.PtxEffect(ptx.update, access, (number, kind))
 
 
 def _memory(

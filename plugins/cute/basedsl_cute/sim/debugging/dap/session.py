@@ -19,7 +19,7 @@ from basedsl_cute.sim.debugging.dap.hit_count import hit_count
 from basedsl_cute.sim.debugging.dap.messages import Message, RequestError, Sender, read_message
 from basedsl_cute.sim.debugging.dap.shown_values import ShownValues
 from basedsl_cute.sim.debugging.dap.source_lines import SourceLines
-from basedsl_cute.sim.debugging.debugger import Breakpoint, State, Stop
+from basedsl_cute.sim.debugging.debugger import Breakpoint, DebuggerState, Stop
 from basedsl_cute.sim.debugging.terminal import shown
 from basedsl_cute.sim.debugging.values import Text, block_number
 
@@ -30,7 +30,7 @@ _REASONS = {"step": "step", "next": "step", "out": "step", "pause": "pause", "en
 class Session:
     """A front end of the debugger: it tells an editor of stops, and lets the editor choose."""
 
-    def __init__(self, source: BinaryIO, sink: BinaryIO, state: State) -> None:
+    def __init__(self, source: BinaryIO, sink: BinaryIO, state: DebuggerState) -> None:
         self._source, self._sender, self._state = source, Sender(sink), state
         self._numbers = itertools.count(1)
         self._unverified: set[int] = set()
@@ -92,7 +92,7 @@ class Session:
                 self._let_go()
         os._exit(1)  # the adapter has gone, and nobody can end a stop
 
-    def interact(self, state: State, stop: Stop) -> str:
+    def interact(self, state: DebuggerState, stop: Stop) -> str:
         """Tell the editor of a stop; return what the kernel is to do then."""
         with self._one_stop:
             self._values, self._frames = ShownValues(), []

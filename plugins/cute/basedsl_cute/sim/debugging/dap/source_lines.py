@@ -10,7 +10,7 @@ NOT_A_KERNEL = "no kernel has this line: breakpoints here stop in kernels, on th
 PERHAPS = "not in a kernel: it stops here when a kernel of this file calls the function"
 
 
-class Place(NamedTuple):
+class SourcePlace(NamedTuple):
     """The line where a breakpoint stops; `message` says why it may not, None if a kernel has it."""
 
     line: int
@@ -32,15 +32,15 @@ class SourceLines:
                 self._kernels.append((range(first, (node.end_lineno or first) + 1), lines))
             self._functions |= lines
 
-    def place(self, line: int) -> Place:
+    def place(self, line: int) -> SourcePlace:
         """Return where a breakpoint wanted at `line` stops: in a kernel, at the next line that runs
         something.
         """
         for extent, lines in self._kernels:
             later = [one for one in lines if one >= line]
             if line in extent and later:
-                return Place(min(later), None)
-        return Place(line, PERHAPS if line in self._functions else NOT_A_KERNEL)
+                return SourcePlace(min(later), None)
+        return SourcePlace(line, PERHAPS if line in self._functions else NOT_A_KERNEL)
 
 
 def _is_kernel(decorator: ast.expr) -> bool:
