@@ -344,6 +344,7 @@ def function(kind, options):
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     from basedsl_cute.ops import attention
+    from basedsl_cute.ops.hopper import attention as hopper
 
     shape = SHAPES[0]
     q, k, v = inputs(shape, torch.float16)
@@ -377,6 +378,9 @@ def function(kind, options):
         "built in": lambda: attention(q, k, v, out=out, **built_in),
         "flex": lambda: flex(*turned, score_mod=score, block_mask=blocks),
     }
+    for text in options.config:
+        config = eval(text, {"hopper": hopper})
+        contenders[text] = lambda config=config: attention(q, k, v, out=out, config=config, **own)
 
     def exact_score(s, head, i, j):
         return s - slopes[head].double() * (i - j)
@@ -387,7 +391,7 @@ def function(kind, options):
         (lambda i, j: i - j <= WINDOW) if kind == "window" else None,
     )
     errors = {}
-    for name in ("ours", "built in"):
+    for name in ("ours", "built in", *options.config):
         out.fill_(torch.nan)
         contenders[name]()
         errors[name] = error_of(out, q, k, v, *checks)
@@ -421,7 +425,7 @@ def speeds(contenders, work, rounds, graphs=True):
         random.shuffle(names)
         for name in names:
             row, count = rows[name]
-            times[name].append(seconds(row) / count)
+            times[name].append(seconds(row, 1_000_000 if graphs else 30_000_000) / count)
     return {name: work / statistics.median(taken) for name, taken in times.items()}
 
 
@@ -447,12 +451,12 @@ def recorded(calls, graphs):
     return graph.replay
 
 
-def seconds(row):
+def seconds(row, busy=1_000_000):
     """Device seconds of a row of calls, queued while the device is kept busy."""
     import torch
 
     start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    torch.cuda._sleep(1_000_000)
+    torch.cuda._sleep(busy)
     start.record()
     row()
     stop.record()
