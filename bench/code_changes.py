@@ -374,6 +374,6 @@ def report(base: Any, new: Any) -> int:
     others = len(functions) - len(equal) - len(by_rules) - len(open_)
     print(
         f"{len(functions)} functions: {len(equal)} equal byte for byte, {len(by_rules)} after the "
-        f"rules above, {others} changed by commits found by bisection, {len(open_)} unexplained"
+        f"rules above, {others} changed by commits that the file names, {len(open_)} unexplained"
     )
     return len(open_)
