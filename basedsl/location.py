@@ -193,9 +193,19 @@ def start_of_code(code: CodeType, instruction: int) -> tuple[int, int]:
     line, _, col, _ = _positions_of(code)[instruction // 2]
     if line is None:
         return code.co_firstlineno, 0
-    return line, _characters(code.co_filename, line, col) if col else 0
+    filename = code.co_filename
+    if not col:
+        return line, 0
+    kept, is_ascii = _ascii.get(filename, _UNKNOWN_TEXT)
+    if kept is not linecache.cache.get(filename):
+        is_ascii = all(map(str.isascii, linecache.getlines(filename)))
+        _ascii[filename] = linecache.cache.get(filename), is_ascii
+    return line, col if is_ascii else _characters(filename, line, col)
 
 
+#: By file, its entry in `linecache`, and if the text is ASCII alone: there bytes are characters.
+_ascii: dict[str, tuple[Any, bool]] = {}
+_UNKNOWN_TEXT = (object(), False)
 _Positions = list[tuple[int | None, int | None, int | None, int | None]]
 _KEPT_CODES = 64
 _positions: dict[int, tuple[CodeType, _Positions]] = {}

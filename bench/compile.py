@@ -86,6 +86,16 @@ def arrays(name):
         import transpose
 
         return transpose.transpose, (of((128, 256)), of((256, 128)))
+    if name == "attention":
+        from basedsl_cute.ops.flash import attention as flash
+        from basedsl_cute.ops.flash.variant import Variant
+
+        x = np.zeros((4, 2, 256, 128), np.float16).transpose(2, 3, 1, 0)
+        lse = np.zeros((4, 2, 256), np.float32).transpose(2, 1, 0)
+        tensors = (x, x, x, np.zeros_like(x), lse, None, None)
+        nothing = (None,) * 4, (None, None, None, ())
+        config = flash.HOPPER_CONFIGS[128][1]
+        return flash._launch, (*tensors, *nothing, 1.0, 4, 256, 132, 128, 128, Variant(), config, 0)
     from basedsl_cute.ops.hopper.gemm import Config, choose_config, gemm
 
     config = Config() if name == "hopper_gemm" else choose_config(4096, 4096, 4096, 16, 132)
@@ -101,6 +111,7 @@ CASES = (
     "transpose",
     "hopper_gemm",
     "hopper_gemm of 4096^3",  # as it is chosen for that size: ptxas takes longer
+    "attention",
 )
 
 

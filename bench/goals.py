@@ -50,6 +50,7 @@ COMPILE = {
     "elementwise_add": (133, None),
     "hopper_gemm": (665, 20),
     "hopper_gemm of 4096^3": (665, 20),
+    "attention": (1700, None),
 }
 LINEAR = 1.0  # growth of time over growth of a tile's extent, or of the stages
 

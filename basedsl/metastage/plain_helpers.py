@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dis
 import enum
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -43,8 +44,13 @@ class Question(NamedTuple):
     sides: tuple[str | None, ...] = ()
 
 
-def questions_in(code: CodeType) -> Iterator[tuple[CodeType, list[Question]]]:
-    """Yield the code objects of a function that ask, itself and those in it."""
+@functools.lru_cache(maxsize=4096)
+def questions_in(code: CodeType) -> tuple[tuple[CodeType, list[Question]], ...]:
+    """Return the code objects of a function that ask, itself and those in it."""
+    return tuple(_questions_in(code))
+
+
+def _questions_in(code: CodeType) -> Iterator[tuple[CodeType, list[Question]]]:
     names = frozenset(code.co_names)
     asks = "type" in names or any(type(one) is bool for one in code.co_consts)
     found = list(_questions(code)) if asks else []
@@ -53,7 +59,7 @@ def questions_in(code: CodeType) -> Iterator[tuple[CodeType, list[Question]]]:
         yield code, found
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from questions_in(constant)
+            yield from _questions_in(constant)
 
 
 def _questions(code: CodeType) -> Iterator[Question]:

@@ -141,7 +141,9 @@ def _emit(
     left, right, result, rule, weak = plan
     A: Any = type(a)
     B: Any = type(b)
-    kit.begin()
+    if kit.trace.forbidden is not None:
+        kit.begin()  # raises
+    kit.loc = kit.trace.loc()
     if a_known:
         x = number_of(a, left)
         if op.commutes and B is result and not b.weak and type(x) is int and x == op.identity:

@@ -83,6 +83,8 @@ class Guards:
         self._numbers: dict[int, int] = {}
         self._kept: list[Any] = []
         self._names: set[str] = set()
+        self._marked = 0  # so many guards had
+        self._readers: list[tuple[Any, Callable[[], Any], Any]] = []
         self._modules: dict[int, tuple[types.ModuleType, set[str]]] = {}
         self._builtins = BuiltinsGuard()
         self._environment = False
@@ -146,21 +148,22 @@ class Guards:
         """The guard of this key."""
         return self._guards.get(key)
 
-    def mark(self, apart: Container[int]) -> list[tuple[Any, Guard, Any]]:
+    def mark(self, apart: Container[int]) -> list[tuple[Any, Callable[[], Any], Any]]:
         """Return the guarded values as they are now, but for objects with the ids in `apart`."""
-        return [
-            (key, guard, guard.now())
-            for key, guard in self._guards.items()
-            if key[-1] != "__code__"
-            and key[0] not in ("builtins", "volatile")
-            and key[1:2]
-            and key[1] not in apart
-        ]
+        if self._marked != len(self._guards):
+            self._marked = len(self._guards)
+            self._readers = [
+                (key, guard.now, key[1])
+                for key, guard in self._guards.items()
+                if key[-1] != "__code__" and key[0] not in ("builtins", "volatile") and key[1:2]
+            ]
+        return [(key, now, now()) for key, now, held in self._readers if held not in apart]
 
-    def changed_since(self, marks: list[tuple[Any, Guard, Any]]) -> str | None:
+    def changed_since(self, marks: list[tuple[Any, Callable[[], Any], Any]]) -> str | None:
         """The path of something that is not as it was when it was marked."""
-        for key, guard, then in marks:
-            if not unchanged(then, guard.now()):
+        for key, read, then in marks:
+            now = read()
+            if now is not then and not unchanged(then, now):
                 return self._paths[key]
         return None
 
@@ -169,13 +172,11 @@ class Guards:
         return id(value) in self._numbers
 
     def path(self, key: Any) -> str:
-        """Return the name of a guarded thing as a user writes it: `log`, `counter.values`."""
+        """Return the name of a guarded thing as a user writes it."""
         return self._paths[key]
 
     def meets(self, function: Any) -> None:
-        """Guard a decorated function that tracing is about to enter, and all that it leads to; not
-        one that this trace has defined, or the library's own.
-        """
+        """Guard a decorated function that tracing enters, and all that it leads to."""
         fn = function.fn
         known = is_rewritten(fn.__code__) or is_internal(fn.__code__.co_filename)
         if not known and id(fn) not in self._numbers:
@@ -184,9 +185,7 @@ class Guards:
             self._follow_modules()
 
     def native_conditions(self) -> tuple[list[Row], list[Any]]:
-        """Sufficient conditions that native code can check without Python: `(rows, keep)`. The rows
-        compare addresses, so `keep` must stay alive as long as they are used.
-        """
+        """Sufficient conditions for native code, `(rows, keep)`: `keep` keeps what they compare."""
         rows: list[Row] = []
         slow: list[Guard] = []
         for guard in self._guards.values():
@@ -350,7 +349,7 @@ class Guards:
             self._bare.append((self._path, fn))
 
     def given_since(self) -> list[str]:
-        """The functions with attributes that had none when they were guarded."""
+        """Functions that have attributes now."""
         return [path for path, fn in self._bare if _given_attributes(fn)]
 
     def _globals(self, scope: dict[str, Any], names: Sequence[str]) -> None:

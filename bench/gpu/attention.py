@@ -9,7 +9,8 @@ magnitude; "error" is ours, then cuDNN's. Contenders take turns, in rows of laun
 recorded into a CUDA graph where they can be, with the device kept busy before; medians. TFLOP/s
 count half of a causal mask, and 2.5 forward passes for a backward one. Decoding tells GB/s of keys
 and values, as does its copy, which counts what it reads and writes. `--config` times a further
-configuration of forward passes beside the chosen one: "hopper.Config((128, 128))".
+configuration of forward passes beside the chosen one: "hopper.Config((128, 128))"; `--gradients`
+one of backward passes.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ def arguments():
     parser.add_argument("--only", nargs="*", help="cases whose names contain one of these")
     parser.add_argument("--quick", action="store_true", help="the first case of each kind")
     parser.add_argument("--config", action="append", default=[])
+    parser.add_argument("--gradients", action="append", default=[], metavar="CONFIG")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="measured rows of a contender")
     parser.add_argument("--traceback", action="store_true")
     return parser.parse_args()
@@ -256,6 +258,7 @@ def backward(shape, options):
     from torch.nn.attention import SDPBackend
 
     from basedsl_cute.ops import attention, attention_backward
+    from basedsl_cute.ops.hopper import attention_backward as hopper
 
     *_, causal = shape
     q, k, v = inputs(shape, torch.float16)
@@ -266,6 +269,11 @@ def backward(shape, options):
         "ours": lambda: attention_backward(*given, causal=causal),
         "deterministic": lambda: attention_backward(*given, causal=causal, deterministic=True),
     }
+    for text in options.gradients:
+        config = eval(text, {"hopper": hopper})
+        contenders[text] = lambda config=config: attention_backward(
+            *given, causal=causal, config=config
+        )
     results = {name: once() for name, once in contenders.items()}
     for name, backend in (
         ("cudnn", SDPBackend.CUDNN_ATTENTION),
@@ -294,6 +302,9 @@ def backward(shape, options):
     same = all(torch.equal(x, y) for x, y in zip(again, results["deterministic"], strict=True))
     speed = speeds(contenders, 2.5 * flops_of(shape) / 1e12, options.rounds, graphs=False)
     failures = {} if same else {"deterministic": "gradients differ from run to run"}
+    for text in options.gradients:
+        if not errors[text] < MOST_ERROR:
+            failures[text] = f"its error is {errors[text]:.1e}"
     error = max(errors["ours"], errors["deterministic"])
     return {
         "speed": speed,
@@ -333,6 +344,7 @@ def function(kind, options):
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     from basedsl_cute.ops import attention
+    from basedsl_cute.ops.hopper import attention as hopper
 
     shape = SHAPES[0]
     q, k, v = inputs(shape, torch.float16)
@@ -366,6 +378,9 @@ def function(kind, options):
         "built in": lambda: attention(q, k, v, out=out, **built_in),
         "flex": lambda: flex(*turned, score_mod=score, block_mask=blocks),
     }
+    for text in options.config:
+        config = eval(text, {"hopper": hopper})
+        contenders[text] = lambda config=config: attention(q, k, v, out=out, config=config, **own)
 
     def exact_score(s, head, i, j):
         return s - slopes[head].double() * (i - j)
@@ -376,7 +391,7 @@ def function(kind, options):
         (lambda i, j: i - j <= WINDOW) if kind == "window" else None,
     )
     errors = {}
-    for name in ("ours", "built in"):
+    for name in ("ours", "built in", *options.config):
         out.fill_(torch.nan)
         contenders[name]()
         errors[name] = error_of(out, q, k, v, *checks)
@@ -410,7 +425,7 @@ def speeds(contenders, work, rounds, graphs=True):
         random.shuffle(names)
         for name in names:
             row, count = rows[name]
-            times[name].append(seconds(row) / count)
+            times[name].append(seconds(row, 1_000_000 if graphs else 30_000_000) / count)
     return {name: work / statistics.median(taken) for name, taken in times.items()}
 
 
@@ -436,12 +451,12 @@ def recorded(calls, graphs):
     return graph.replay
 
 
-def seconds(row):
+def seconds(row, busy=1_000_000):
     """Device seconds of a row of calls, queued while the device is kept busy."""
     import torch
 
     start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    torch.cuda._sleep(1_000_000)
+    torch.cuda._sleep(busy)
     start.record()
     row()
     stop.record()

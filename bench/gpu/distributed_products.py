@@ -31,7 +31,6 @@ SHAPES = [  # tokens, hidden
 NBYTES = 1 << 30
 WIDE = {"tile": (128, 256, 64), "cluster": (2, 1), "stages": 4, "along_m": False, "deferred": True}
 SQUARE = {"tile": (128, 128, 64), "cluster": (2, 1), "stages": 6, "pingpong": True, "swizzle": 16}
-NARROW = WIDE | {"tile": (128, 192, 64)}
 SMALL = {"tile": (64, 128, 64), "cluster": (2, 1), "stages": 8, "pingpong": True}
 REGISTERS = {"producer_registers": 40}
 
@@ -189,7 +188,7 @@ class Products(Run):
                 else:
                     dist.reduce_scatter_tensor(part, whole)
 
-            ways = {"wide": WIDE, "square": SQUARE, "narrow": NARROW}
+            ways = {"wide": WIDE, "square": SQUARE}
             found = {
                 "product ours": partial(matmul, x, weight.T, out=whole),
                 "product cuBLAS": partial(torch.matmul, x, weight.T, out=whole),

@@ -196,6 +196,9 @@ def test_errors():
         wrong(lambda rank, space: space.all_reduce(x[::2], x[::2].copy()))
     with pytest.raises(DSLTypeError, match="y has 12 elements, and x is for 24"):
         wrong(lambda rank, space: space.all_gather(x, x.copy()))
+    long = np.zeros((1, 4096), np.float32)
+    with pytest.raises(DSLCallError, match="a row of 4096 elements is more than 4096 bytes"):
+        wrong(lambda rank, space: space.all_reduce_norm(long, long, long[0], long.copy()))
     with pytest.raises(DSLTypeError, match="2 Int32 each"):
         wrong(lambda rank, space: space.all_to_all_rows(x, x, x.copy(), x))
 

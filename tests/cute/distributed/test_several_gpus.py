@@ -70,6 +70,13 @@ def test_attention_over_ranks():
 
 
 @needs_two_gpus
+def test_a_layer_of_dtensors():
+    status, output = run(Path(__file__).parent / "layer_of_dtensors.py")
+    assert status == [0, 0], output
+    assert output.count("a layer of DTensors is right on cuda") == RANKS
+
+
+@needs_two_gpus
 def test_a_rank_that_is_killed():
     status, output = run(PROGRAM, "killed")
     assert status == [0, -9], output

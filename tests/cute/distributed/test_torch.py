@@ -139,6 +139,12 @@ def test_attention_over_ranks_under_torchrun():
     assert said.count("attention over 2 ranks is right on cpu") == 2, said
 
 
+@pytest.mark.slow
+def test_a_layer_of_dtensors_under_torchrun():
+    said = torchrun(Path(__file__).parent / "layer_of_dtensors.py", 2)
+    assert said.count("a layer of DTensors is right on cpu") == 2, said
+
+
 def test_equal_calls_run_the_launch_that_was_made_first():
     plans, calls = [], []
 

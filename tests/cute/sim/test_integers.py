@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from basedsl_cute.sim import numerics
+
 WIDTHS = (8, 16, 32, 64)
 
 
@@ -239,3 +241,9 @@ def test_conversions_between_widths(elementwise, rng):
     got = elementwise("\n".join(lines), results, a=a)
     for name, values in want.items():
         assert got[name].tolist() == values, name
+
+
+@pytest.mark.parametrize("values", [[3, 1, 3], [7], [-5, 1000, -5, 2], range(9, 0, -1)])
+def test_distinct_integers(values):
+    array = np.array(list(values), np.int64)
+    assert np.array_equal(numerics.distinct(array), np.unique(array))

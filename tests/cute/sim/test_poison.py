@@ -205,6 +205,34 @@ def test_levels(monkeypatch):
         assert run(stored_by_one_more)[15] == 30.0
 
 
+@cute.kernel
+def chosen_by_unwritten(x: cute.Tensor, y: cute.Tensor, n: cute.Int32, stored: cute.Constexpr):
+    t = arch.thread_idx()[0]
+    r = cute.make_rmem_tensor(2, cute.Float32)
+    if t < 20:
+        r[0], r[1] = x[t], x[t] + 1
+    a = t * 2 if r[0] >= 8 else t * 3
+    b = r[1] * 2.0 if a > 3 else r[1]
+    if stored or t < 20:
+        y[t] = a + b
+
+
+@cute.jit
+def choose(x: cute.Tensor, y: cute.Tensor, stored: cute.Constexpr):
+    chosen_by_unwritten(x, y, 0, stored).launch(grid=1, block=32)
+
+
+def test_a_choice_by_what_nobody_wrote_is_followed():
+    x, y, t = np.arange(32, dtype=np.float32), np.zeros(32, np.float32), np.arange(32)
+    choose(x, y, False)
+    a = np.where(t >= 8, t * 2, t * 3)
+    wanted = a + np.where(a > 3, 2 * (x + 1), x + 1)
+    assert (y == np.where(t < 20, wanted, 0)).all()
+    with pytest.raises(UninitializedReadError, match="nobody has written") as caught:
+        choose(x, y, True)
+    assert "stored to" in str(caught.value) and "thread (20, 0, 0)" in str(caught.value)
+
+
 # Quotients by zero -------------------------------------------------------------------------------
 
 

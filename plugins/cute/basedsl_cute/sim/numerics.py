@@ -547,6 +547,19 @@ def funnel_r(a: Array, b: Array, amount: Array) -> Array:
     return signed((unsigned(b) >> n) | (unsigned(a) << back))
 
 
+def distinct(x: Array) -> Array:
+    """The different integers in an array, sorted, as `np.unique` gives them: sooner where they are
+    close together.
+    """
+    low = int(x.min())
+    span = int(x.max()) - low + 1
+    if span > 8 * x.size:
+        return np.unique(x)
+    found = np.zeros(span, np.bool_)
+    found[x.ravel() - low] = True
+    return np.flatnonzero(found) + low
+
+
 # Functions NumPy lacks -------------------------------------------------------------------------
 
 _erf = np.frompyfunc(math.erf, 1, 1)

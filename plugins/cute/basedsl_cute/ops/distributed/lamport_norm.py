@@ -67,5 +67,8 @@ def lamport_norm(
 ):
     """Launch `lamport_norm_kernel` on flat tensors."""
     lamport_norm_kernel(x, residual, weight, y, w, rows, count, epsilon, plan).launch(
-        grid=rows, block=plan.threads, stream=cute.Stream(stream.ir_value())
+        grid=rows,
+        block=plan.threads,
+        stream=cute.Stream(stream.ir_value()),
+        min_blocks_per_mp=1,
     )

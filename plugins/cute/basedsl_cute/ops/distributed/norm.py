@@ -126,9 +126,11 @@ def all_reduce_norm(
     plan: cute.Constexpr,
 ):
     """Launch `norm_kernel` on flat tensors."""
+    # Two resident blocks hide each other's waits, where their registers allow it.
+    resident = min(2, 1024 // plan.threads) if plan.unroll * plan.vector_bytes <= 64 else 1
     norm_kernel(x, residual, weight, y, w, rows, count, epsilon, plan).launch(
         grid=blocks,
         block=plan.threads,
         stream=cute.Stream(stream.ir_value()),
-        min_blocks_per_mp=min(2, 1024 // plan.threads),
+        min_blocks_per_mp=resident,
     )

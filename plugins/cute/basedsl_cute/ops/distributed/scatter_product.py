@@ -205,23 +205,23 @@ def _multiply_tiles(
             if thread < ranks and thread != w.rank:
                 w.signals.wait(thread, turn + 1, tile)
             everyone.arrive_and_wait()
-        for i in cute.range_constexpr(count):
-            where = piece_coordinate(work.tile_idx, row_block, i, pieces_n, kinds, cfg)
-            row, column, _ = where
-            total = cute.make_rmem_tensor(fragment_shape, cute.Float32)
-            total.store(pieces[None, i].load().reshape(fragment_shape))
-            if is_own:
+            # All loads before the first barrier of a piece: their latencies are one.
+            for i in cute.range_constexpr(count):
+                where = piece_coordinate(work.tile_idx, row_block, i, pieces_n, kinds, cfg)
                 for step in cute.range_constexpr(1, ranks):
                     source = (w.rank + step) % ranks
                     there = mine + source.to(cute.Int64) * shard_bytes
                     received = matrices_at(there, plan.dtype, (rows, n))
                     (part,) = load_operand_pieces(
-                        ((rows, n), (received,)), (row, column), one_piece, thread, piece
+                        ((rows, n), (received,)), where[:2], one_piece, thread, piece
                     )
-                    part = part.to(cute.Float32).reshape(fragment_shape)
-                    total.store(total.load() + part)
+                    total = pieces[None, i].load() + part.to(cute.Float32)
+                    pieces[None, i].store(total)
+        for i in cute.range_constexpr(count):
+            where = piece_coordinate(work.tile_idx, row_block, i, pieces_n, kinds, cfg)
+            row, column, _ = where
             rounded = cute.make_rmem_tensor(fragment_shape, kinds.c)
-            rounded.store(total.load().to(kinds.c))
+            rounded.store(pieces[None, i].load().reshape(fragment_shape).to(kinds.c))
             place = consumer * cfg.slots + (slot + i) % cfg.slots
             if is_storer:
                 bulk.producer_acquire()

@@ -27,7 +27,7 @@ class Workspace:
 
     Calls with one workspace are in the same order on all ranks, and on one stream: kernels that run
     at the same time need a workspace each. `blocks` of `threads` threads are the most that a call
-    takes; every rank of the group has the same. Made by `for_group` and `simulated_workspaces`.
+    takes; every rank of the group has the same. Made by `workspace` and `simulated_workspaces`.
     """
 
     def __init__(
@@ -168,7 +168,8 @@ class Workspace:
             residual += sum of x;  y = residual / sqrt(mean(residual**2) + epsilon) * weight
 
         `x`, `residual` and `y` are contiguous, (rows, columns); `weight` has the columns. A row is
-        at most a chunk of the workspace (32 KiB). Raises DSLTypeError for arrays that differ.
+        at most a chunk of the workspace: 128 bytes for each thread of its blocks, by default
+        32 KiB. Raises DSLTypeError for arrays that differ, DSLCallError for longer rows.
         """
         self.check()
         self._launches.call(self._all_reduce_norm, (x, residual, weight, y), epsilon)
@@ -184,7 +185,8 @@ class Workspace:
         vector = min(_vector(one, b, a.row * a.dtype.width // 8) for one in (a, r, v))
         count = a.row // vector
         every = -(-count // self.threads)  # vectors of a thread, if all of a block share a row
-        if vector * a.dtype.width == 128 and every * a.rows <= self.blocks:
+        fits = every <= 2 * _UNROLL and every * a.rows <= self.blocks
+        if fits and vector * a.dtype.width == 128:
             plan = _plan(a.dtype, self.threads, every, vector, self.chunk_bytes)
             return Launch(lamport_norm, self.buffers, (a.rows, count, epsilon), (plan,))
         threads = min(self.threads, max(32, -(-count // 32) * 32))
@@ -239,8 +241,11 @@ def _vector(a: Flat, b: Flat, nbytes: int | None = None) -> int:
 
 
 def chunk_bytes(threads: int) -> int:
-    """Return the bytes of a chunk of a workspace whose blocks have `threads` threads."""
-    return threads * _UNROLL * 16
+    """Return the bytes of a chunk of a workspace whose blocks have `threads` threads.
+
+    It is twice what they exchange at once: a row of `all_reduce_norm` is one chunk.
+    """
+    return threads * 2 * _UNROLL * 16
 
 
 def sizes(ranks: int, blocks: int, threads: int) -> tuple[int, int]:

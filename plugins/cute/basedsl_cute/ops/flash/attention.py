@@ -189,8 +189,8 @@ def attention(
 # Of these the fastest on an H200, bench/results/2026-11-22-attention.md.
 HOPPER_CONFIGS = {
     64: (
-        hopper.Config((192, 128), turns=True, persistent=True),
-        hopper.Config((192, 128), turns=True, persistent=True),
+        hopper.Config((192, 128), stages=3, turns=True, persistent=True),
+        hopper.Config((192, 128), stages=3, turns=True, persistent=True),
         hopper.Config((128, 128), persistent=True),
     ),
     96: (
@@ -231,7 +231,9 @@ def _chosen(
         if variant.is_scored or variant.mask is not None:
             return scored
         if 64 < width <= 128 and extents.keys <= _FEW_KEYS:
-            return _HOPPER_FEW_KEYS
+            # Heads one after the other share memory's time best, if blocks get equal work so.
+            tiles = -(-longest // _HOPPER_FEW_KEYS.tile[0])
+            return replace(_HOPPER_FEW_KEYS, by_head=_multiprocessors(q) % tiles == 0)
         if 96 < width <= 128 and variant.left is not None:
             return _HOPPER_WINDOW
         return free if variant.right is None else bounded

@@ -42,8 +42,7 @@ class Config:
     loaded while it writes another; those of a head follow each other if `by_head`. With `between`,
     sums are scaled between the two products of a tile of keys, while the tensor cores work on the
     first; with `pinned`, weights are summed under the exponentials: both take a few registers more.
-    Results are written in vectors of 16 bytes if `is_wide`, to which their rows are aligned then;
-    with `ahead`, while the first scores of the block's next tile are computed.
+    Results are written in vectors of 16 bytes if `is_wide`, to which their rows are aligned then.
     """
 
     tile: tuple[int, int] = (128, 128)
@@ -55,7 +54,6 @@ class Config:
     between: bool = True
     pinned: bool = True
     is_wide: bool = True
-    ahead: bool = False
 
     @property
     def groups(self) -> int:
@@ -154,7 +152,6 @@ def forward_kernel(
         group = warp // 4
         if group == cfg.groups:
             give_turn(group, work < walk.total, cfg)
-        begun = work
         done_v = pipes[2].make_participants()[1]
         while work < walk.total:
             tile, head, batch, low, number = walk.task(work)
@@ -171,19 +168,6 @@ def forward_kernel(
             place, area = walk.place(batch), walk.area(tile, head)
             number = place.tile_before(number - 1, low, *area, n)
             give_turn(group, number >= low or walk.following(work) < walk.total, cfg)
-            if cute.const_expr(cfg.ahead):
-                if work > begun:
-                    write(
-                        softmax,
-                        sums,
-                        walk,
-                        work - arch.grid_dim()[0],
-                        (out, lse, sinks, variant, sequence),
-                        mma_o,
-                        lane,
-                        head_v,
-                        cfg,
-                    )
             acc.fill(0.0)
             scales.fill(1.0)
             softmax.begin()
@@ -232,32 +216,18 @@ def forward_kernel(
             warpgroup.wait_group(0)
             done_v.release()
             done_v.advance()
-            if cute.const_expr(not cfg.ahead):
-                write(
-                    softmax,
-                    sums,
-                    walk,
-                    work,
-                    (out, lse, sinks, variant, sequence),
-                    mma_o,
-                    lane,
-                    head_v,
-                    cfg,
-                )
+            write(
+                softmax,
+                sums,
+                walk,
+                work,
+                (out, lse, sinks, variant, sequence),
+                mma_o,
+                lane,
+                head_v,
+                cfg,
+            )
             work = walk.following(work)
-        if cute.const_expr(cfg.ahead):
-            if work > begun:
-                write(
-                    softmax,
-                    sums,
-                    walk,
-                    work - arch.grid_dim()[0],
-                    (out, lse, sinks, variant, sequence),
-                    mma_o,
-                    lane,
-                    head_v,
-                    cfg,
-                )
 
 
 @cute.jit

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute import arch, pipeline
+from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.nvgpu import OperandMajorMode, cpasync, tma, warp, warpgroup
 from basedsl_cute.ops.ampere.attention_backward import store_rows
 from basedsl_cute.ops.flash.softmax import as_rows, as_wgmma_operand
@@ -36,11 +37,15 @@ class Config:
     """The static configuration of the kernel.
 
     `tile` is (queries, keys): 64 keys for each of two consumer warpgroups. `stages` is the number
-    of tiles of queries, and of gradients, in shared memory.
+    of tiles of queries, and of gradients, in shared memory. With `direct`, threads add their part
+    of dQ to the workspace, else TMA does from shared memory. With `early`, the product of dV is
+    started before dS is computed.
     """
 
     tile: tuple[int, int] = (64, 128)
     stages: int = 2
+    direct: bool = False
+    early: bool = False
 
     @property
     def groups(self) -> int:
@@ -119,6 +124,7 @@ def backward_kernel(
     tma_g: cute.Tensor,
     add: tma.TmaAtom,
     tma_sums: cute.Tensor,
+    all_sums: cute.Tensor,
     stats: cute.Tensor,
     grad_k: cute.Tensor,
     grad_v: cute.Tensor,
@@ -144,7 +150,8 @@ def backward_kernel(
     sk, sv, sq, sg, sds = (smem.allocate_tensor(dtype, layout, 1024) for layout in layouts)
     lines = sums_layout(head_k, cfg)
     ring = cute.append(lines, cute.make_layout(cfg.groups, stride=cute.size(lines)))
-    sums = smem.allocate_tensor(cute.Float32, ring, 128)
+    # Behind all else, and not there at all if threads add.
+    sums = smem.allocate_tensor(cute.Float32, cute.make_layout(4) if cfg.direct else ring, 128)
     sstats = smem.allocate_tensor(cute.Float32, cute.make_layout((m, 2, cfg.stages)), 128)
 
     warp_number = arch.make_warp_uniform(arch.warp_idx())
@@ -204,16 +211,17 @@ def backward_kernel(
         both = pipeline.NamedBarrier(1, THREADS * cfg.groups)
         number = warp_number // 4 - 1
         alone = pipeline.NamedBarrier(2 + number, THREADS)
-        adds = pipeline.PipelineTmaStore.create(num_stages=1)
-        is_adder = warp_number % 4 == 0
         tiles = cute.ceil_div(tma_q.shape[0], m)
-        from_sums, to_sums = cpasync.tma_partition(
-            add,
-            0,
-            cute.make_layout(1),
-            cute.group_modes(sums, 0, 2),
-            cute.group_modes(cute.local_tile(tma_sums, lines.shape, (None, 0)), 0, 2),
-        )
+        if cute.const_expr(not cfg.direct):
+            adds = pipeline.PipelineTmaStore.create(num_stages=1)
+            is_adder = warp_number % 4 == 0
+            from_sums, to_sums = cpasync.tma_partition(
+                add,
+                0,
+                cute.make_layout(1),
+                cute.group_modes(sums, 0, 2),
+                cute.group_modes(cute.local_tile(tma_sums, lines.shape, (None, 0)), 0, 2),
+            )
         factor = scale * LOG2_E
         parity = cute.Int32(0)  # of dS
         at_k, at_v, at_q, at_g = [pipe.make_participants()[1] for pipe in pipes]
@@ -247,16 +255,23 @@ def backward_kernel(
                 weights.store(scores.load().to(dtype))
                 # Again, for its branch: ptxas moves exponentials behind waits of one basic block.
                 at_g.wait_and_advance()
-                warpgroup.wait_group(0)
+                if cute.const_expr(cfg.early):
+                    multiply(
+                        mma_v, acc_v, as_wgmma_operand(weights), grads_t, None, g_stage.index, True
+                    )
+                    warpgroup.wait_group(1)
+                else:
+                    warpgroup.wait_group(0)
                 deltas = stats_of(sstats[None, 1, q_stage.index], coords)
                 by_change = as_rows(products)
                 for r in cute.range_constexpr(cute.size(by_row, mode=[0])):
                     part = by_change[r, None].load() - deltas.load()
                     by_change[r, None].store(part * by_row[r, None].load())
                 change.store(products.load().to(dtype))
-                multiply(
-                    mma_v, acc_v, as_wgmma_operand(weights), grads_t, None, g_stage.index, True
-                )
+                if cute.const_expr(not cfg.early):
+                    multiply(
+                        mma_v, acc_v, as_wgmma_operand(weights), grads_t, None, g_stage.index, True
+                    )
                 cute.copy(to_smem, to_smem.retile(change), target[None, None, None, parity])
                 arch.fence_view_async_shared()
                 both.arrive_and_wait()  # dS is in shared memory, and that before has been read
@@ -267,20 +282,27 @@ def backward_kernel(
                 )
                 warpgroup.wait_group(1)
                 g_stage.release()
-                if is_adder:
-                    adds.producer_acquire()
-                alone.arrive_and_wait()  # the last sum is read
-                store_sums(acc_q, sums[None, None, number], lane % THREADS)
-                arch.fence_view_async_shared()
-                alone.arrive_and_wait()
-                if is_adder:
-                    slot = ((batch * tma_q.shape[2] + head) * tiles + i) * cfg.groups + number
-                    cute.copy(add, from_sums[None, number], to_sums[None, slot])
-                    adds.producer_commit()
+                if cute.const_expr(cfg.direct):
+                    part = contiguous(all_sums[None, i, head, batch])
+                    each = cfg.workspace(head_k) // cfg.groups
+                    own = cute.make_tensor(part.iterator + number * each, cute.make_layout(each))
+                    add_sums(acc_q, own, lane % THREADS)
+                else:
+                    if is_adder:
+                        adds.producer_acquire()
+                    alone.arrive_and_wait()  # the last sum is read
+                    store_sums(acc_q, sums[None, None, number], lane % THREADS)
+                    arch.fence_view_async_shared()
+                    alone.arrive_and_wait()
+                    if is_adder:
+                        slot = ((batch * tma_q.shape[2] + head) * tiles + i) * cfg.groups + number
+                        cute.copy(add, from_sums[None, number], to_sums[None, slot])
+                        adds.producer_commit()
                 warpgroup.wait_group(0)
                 q_stage.release()
-        if is_adder:
-            adds.producer_tail()
+        if cute.const_expr(not cfg.direct):
+            if is_adder:
+                adds.producer_tail()
         acc_k.store(acc_k.load() * scale)
         for acc, own, result, width in (
             (acc_k, own_k, grad_k, head_k),
@@ -407,6 +429,20 @@ def store_sums(acc, staged, thread):
         cute.autovec_copy(source[None, i], target[None, i])
 
 
+def add_sums(acc, sums, thread):
+    """Add an accumulator to global memory as it lies in registers."""
+    target = pieces_of(sums, thread)
+    source = cute.make_tensor(acc.iterator, cute.make_layout(target.layout.shape))
+    for i in range(cute.size(target, mode=[1])):
+        values = [source[j, i] for j in range(VECTOR)]
+        if current_target().is_gpu:
+            address = target[None, i].iterator
+            arch.inline_ptx("red.global.add.v4.f32 [$0], {$1, $2, $3, $4};", [address, *values])
+        else:
+            for j, value in enumerate(values):
+                arch.atomic_add(target[None, i].iterator + j, value)
+
+
 @cute.kernel
 def convert_kernel(
     sums: cute.Tensor,
@@ -528,7 +564,9 @@ def backward(
         swizzle = cute.min(fitting, heads)
     tiles = cute.Int32(cute.ceil_div(k.shape[0], n))
     static = (mma, dtype, variant, cfg)
-    backward_kernel(*loads, *add, stats, grad_k, grad_v, captured, scale, swizzle, *static).launch(
+    backward_kernel(
+        *loads, *add, sums, stats, grad_k, grad_v, captured, scale, swizzle, *static
+    ).launch(
         grid=(tiles * heads, 1, 1),
         block=(cfg.threads, 1, 1),
         stream=stream,

@@ -15,6 +15,7 @@ from basedsl_cute.sim.errors import Note, RaceError
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.memory import Segment
 from basedsl_cute.sim.machine.reports import report
+from basedsl_cute.sim.numerics import distinct
 
 
 @dataclass(slots=True, eq=False)
@@ -63,7 +64,7 @@ def guard_store(g: Any, segment: Segment, places: Any, site: Any, lane: int) -> 
     """Guard the bytes of a segment that a bulk store of a lane will write; `places` are offsets."""
     if g.races is None or not places.size:
         return None
-    places = np.unique(places) + segment.base
+    places = distinct(places) + segment.base
     guard = GuardedBytes(
         int(places[0]),
         int(places[-1]) + 1,

@@ -20,13 +20,13 @@ class _Axis(NamedTuple):
 def _axes(block: tuple[int, int, int], box: tuple[int, int, int], of_warp: int) -> list[_Axis]:
     """The axes of lanes, the fastest last: those of the box and of a block whose extent is not 1.
 
-    The x of a block is cut at its lowest 4 and at its warps, so that quotients and remainders by
-    these are sums of coordinates too.
+    The x of a block is cut at its lowest 4, at its warps, and at pairs of these, so that quotients
+    and remainders by what tiles are made of are sums of coordinates too.
     """
     axes = [_Axis("block", at, box[at], 1) for at in (2, 1, 0)]
     axes += [_Axis("thread", at, block[at], 1) for at in (2, 1)]
     left, parts, step = block[0], [], 1
-    for part in (4, of_warp // 4):
+    for part in (4, of_warp // 4, 2, 2):
         if part > 1 and left % part == 0 and left > part:
             parts.append(_Axis("thread", 0, part, step))
             left, step = left // part, step * part

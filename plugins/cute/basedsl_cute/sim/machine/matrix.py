@@ -85,14 +85,50 @@ def mma_sync(
     right = _values(b, what.b, g.lanes, plan.right.size // g.lanes).take(plan.right)
     total = (left @ right).take(plan.out)
     total += _values(c, what.d, g.lanes, len(total))
+    return _registers(_rounded(total, what), what.d)
+
+
+def _rounded(total: Any, what: MmaInstruction) -> Any:
+    """Sums in float64 in the type of D."""
     if what.d == "s32":
-        values = total.astype(np.int64).astype(np.int32)
-    else:
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = total.astype(_DTYPES[what.d])
-    if what.d == "f16":
+        return total.astype(np.int64).astype(np.int32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return total.astype(_DTYPES[what.d])
+
+
+def _registers(values: Any, kind: str) -> Any:
+    """The registers that hold values of a type, `(values, lanes)`."""
+    if kind == "f16":
         return tuple(values[i : i + 2] for i in range(0, len(values), 2))
     return tuple(values)
+
+
+def mma_many(
+    g: Group,
+    whats: tuple[MmaInstruction, ...],
+    a: tuple[list[Any], ...],
+    b: tuple[list[Any], ...],
+    c: tuple[list[Any], ...],
+    which_a: list[int],
+    which_b: list[int],
+) -> list[Any]:
+    """The registers of several products of one shape: what `mma_sync` gives for each of `c`, with
+    the operands in `a` and `b` at the numbers in `which_a` and `which_b`.
+    """
+    what = whats[0]
+    _whole_warps(g, None, what.site)
+    for each, added in zip(whats, c, strict=True):
+        _check_sums(g, added, each)
+    plan = _plan(what, g.lanes // WARP_SIZE)
+    lefts, rights = (
+        np.stack([_values(one, kind, g.lanes, places.size // g.lanes).take(places) for one in held])
+        for held, kind, places in ((a, what.a, plan.left), (b, what.b, plan.right))
+    )
+    products = lefts[which_a] @ rights[which_b]
+    total = products.reshape(len(c), -1).take(plan.out, axis=1)
+    for i, added in enumerate(c):
+        total[i] += _values(added, what.d, g.lanes, total.shape[1])
+    return [_registers(one, what.d) for one in _rounded(total, what)]
 
 
 class _Plan(NamedTuple):

@@ -7,6 +7,7 @@ a barrier ends those before it.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,15 +69,23 @@ class PendingAccess:
             return False
         if mine.grid is not theirs.grid or mine.parts != theirs.parts:
             return True
-        axes = [
-            (abs(part), extent)
-            for part, extent in zip(mine.parts, mine.grid.extents, strict=True)
-            if extent > 1
-        ]
-        axes.sort(reverse=True)
-        ends = -other.nbytes, self.nbytes
-        distance = theirs.first - mine.first
-        return _meet(distance, axes, 0, ends, self.known is not other.known)
+        return _lanes_meet(
+            theirs.first - mine.first,
+            mine.parts,
+            mine.grid.extents,
+            (-other.nbytes, self.nbytes),
+            self.known is not other.known,
+        )
+
+
+@functools.lru_cache(maxsize=4096)  # of many instructions alike there are few distances
+def _lanes_meet(
+    distance: int, parts: Extents, extents: Extents, ends: tuple[int, int], moved: bool
+) -> bool:
+    pairs = zip(parts, extents, strict=True)
+    axes = [(abs(part), extent) for part, extent in pairs if extent > 1]
+    axes.sort(reverse=True)
+    return _meet(distance, axes, 0, ends, moved)
 
 
 def _meet(

@@ -26,6 +26,7 @@ from basedsl_cute.sim.machine.registers import load_register, register_range, st
 from basedsl_cute.sim.machine.state import Group, Mask, PendingRegisters
 from basedsl_cute.sim.machine.vector_clock import Stamp
 from basedsl_cute.sim.machine.wgmma_queue import issue_wgmma
+from basedsl_cute.sim.numerics import distinct
 from basedsl_cute.sim.site import Site
 
 _DTYPES: dict[str, Any] = {
@@ -115,7 +116,7 @@ def _registers_of(
 def _stamp(g: Group, w: WgmmaInstruction, parts: list[Any]) -> Stamp:
     assert g.shadow is not None
     size = np.dtype(_DTYPES[w.types[0]]).itemsize
-    touched = np.unique(np.concatenate(parts, axis=1))[:, None] + np.arange(size)
+    touched = distinct(np.concatenate(parts, axis=1))[:, None] + np.arange(size)
     return races.begin_async_read(g.shadow, g, w.site, "read by wgmma", touched, 0)
 
 

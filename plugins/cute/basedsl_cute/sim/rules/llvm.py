@@ -10,23 +10,19 @@ from basedsl_cute.sim.machine import barriers, checks
 from basedsl_cute.sim.machine.memory import SHARED_WINDOW
 from basedsl_cute.sim.rules.arith import int_type, truncate
 from basedsl_cute.sim.rules.memory import scope_of
+from basedsl_cute.sim.translate.addresses import DYNAMIC, step_into
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
 from basedsl_cute.sim.translate.rule_table import always, rule
 from basedsl_cute.sim.translate.types import (
-    ArrayType,
     IntType,
-    LLVMStructType,
     PtrType,
-    Type,
     VectorType,
     dtype_of,
     element_type,
     parse_type,
     round_up,
 )
-
-_DYNAMIC = -(2**31)
 
 
 @rule("llvm.mlir.addressof", uniform=always)
@@ -41,17 +37,6 @@ def _alloca(e: PythonEmitter, op: Op) -> None:
     e.set_constant(result, dtype_of(PtrType()).type(e.memory_map.local[result.number]))
 
 
-def _step_into(type_: Type, index: int | None) -> tuple[Type, int]:
-    """The type of a member, and the byte offset of `index`; for a dynamic one, None, the stride."""
-    if isinstance(type_, LLVMStructType):
-        assert index is not None
-        return type_.fields[index], type_.offsets[index]
-    assert isinstance(type_, ArrayType | VectorType)
-    inner = type_.element
-    stride = inner.size if isinstance(type_, VectorType) else round_up(inner.size, inner.align)
-    return inner, stride if index is None else stride * index
-
-
 @rule("llvm.getelementptr")
 def _gep(e: PythonEmitter, op: Op) -> None:
     base, *dynamic = op.operands
@@ -60,7 +45,7 @@ def _gep(e: PythonEmitter, op: Op) -> None:
     for position, index in enumerate(op.integers("rawConstantIndices")):
         known: int | None = index
         value: Value | None = None
-        if index == _DYNAMIC:
+        if index == DYNAMIC:
             value = dynamic.pop(0)
             constant = e.constant(value)
             known = None if constant is None else int(constant)
@@ -68,7 +53,7 @@ def _gep(e: PythonEmitter, op: Op) -> None:
             stride = round_up(type_.size, type_.align)
             step = stride if known is None else stride * known
         else:
-            type_, step = _step_into(type_, known)
+            type_, step = step_into(type_, known)
         if known is not None:
             offset += step
         else:

@@ -12,15 +12,48 @@ from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import matrix
 from basedsl_cute.sim.rules.memory import access_of
 from basedsl_cute.sim.translate.emitter import PythonEmitter
-from basedsl_cute.sim.translate.records import Op
+from basedsl_cute.sim.translate.records import Op, Value
 from basedsl_cute.sim.translate.rule_table import never, nvidia_rule
 from basedsl_cute.sim.translate.types import IntType, LLVMStructType, VectorType, element_type
 
 _SHAPE = re.compile(r"m = (\d+), n = (\d+), k = (\d+)")
 
 
-@nvidia_rule("nvvm.mma.sync", uniform=never)
+def _mma_many(e: PythonEmitter, ops: list[Op], same: dict[Value, Value]) -> None:
+    """Write independent products of the same shape and types as one call."""
+    e.globals["matrix"] = matrix
+    (shape, d, a, b), sizes = _product(ops[0])
+    ends = np.cumsum(sizes).tolist()
+    lists: list[dict[tuple[Value, ...], int]] = [{}, {}]
+    picks: list[list[int]] = [[], []]
+    added = []
+    for op in ops:
+        e.site = op.site
+        parts = [op.operands[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+        for i in (0, 1):
+            key = tuple(same.get(value, value) for value in parts[i])
+            picks[i].append(lists[i].setdefault(key, len(lists[i])))
+        added.append(f"[{', '.join(map(e.lanes, parts[2]))}]")
+        e.products[op] = e.const(matrix.MmaInstruction(shape, d, a, b, op.site), "mma")
+    unique = ["".join(f"[{', '.join(map(e.lanes, part))}], " for part in found) for found in lists]
+    records = ", ".join(e.products[op] for op in ops)
+    call = f"matrix.mma_many(g, ({records}), ({unique[0]}), ({unique[1]}), "
+    call += f"({', '.join(added)}), {picks[0]}, {picks[1]})"
+    results = e.temporary("d")
+    e.line(f"{results} = {call}")
+    for i, op in enumerate(ops):
+        e.let(op.results[0], f"{results}[{i}]")
+    e.line(f"del {results}")
+
+
+@nvidia_rule("nvvm.mma.sync", uniform=never, many=_mma_many)
 def _mma(e: PythonEmitter, op: Op) -> None:
+    what, sizes = _product(op)
+    multiply(e, op, what, op.operands, sizes)
+
+
+def _product(op: Op) -> tuple[Any, list[int]]:
+    """The shape and types of a product, and how many operands its parts have."""
     (result,) = op.results
     assert isinstance(result.type, LLVMStructType)
     sizes = op.integers("operandSegmentSizes")
@@ -33,7 +66,7 @@ def _mma(e: PythonEmitter, op: Op) -> None:
     a, b = (kind[1] if kind is not None else "" for kind in kinds)
     if shape is None or not {d, a, b} <= matrix.TYPES:
         raise MissingRuleError(op.site, f"with {op.attributes}")
-    multiply(e, op, (tuple(map(int, shape.groups())), d, a, b), op.operands, sizes)
+    return (tuple(map(int, shape.groups())), d, a, b), sizes
 
 
 @nvidia_rule("nvvm.mma.block_scale", uniform=never)
@@ -68,7 +101,7 @@ def multiply(e: PythonEmitter, op: Op, what: Any, operands: Any, sizes: Any) -> 
     """Write a matrix instruction of the shape and types `what`: (m, n, k), d, a, b."""
     e.globals["matrix"] = matrix
     shape, d, a, b = what
-    record = e.const(matrix.MmaInstruction(shape, d, a, b, op.site), "mma")
+    record = e.products[op] = e.const(matrix.MmaInstruction(shape, d, a, b, op.site), "mma")
     lanes = [e.lanes(operand) for operand in operands]
     ends = np.cumsum(sizes).tolist()
     groups = [lanes[end - size : end] for size, end in zip(sizes, ends, strict=True)]

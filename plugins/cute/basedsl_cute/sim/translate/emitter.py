@@ -15,7 +15,9 @@ from basedsl_cute.sim.machine.memory_map import MemoryMap
 from basedsl_cute.sim.machine_model import Machine
 from basedsl_cute.sim.observe import Observer
 from basedsl_cute.sim.site import Site
+from basedsl_cute.sim.translate.addresses import local_address
 from basedsl_cute.sim.translate.affinity import affine_values
+from basedsl_cute.sim.translate.grouping import Grouping, Rows, same_loads
 from basedsl_cute.sim.translate.liveness import last_uses, steady_loads
 from basedsl_cute.sim.translate.poison_flow import PoisonFlow
 from basedsl_cute.sim.translate.records import KernelRecord, Op, OpRegion, Value
@@ -40,6 +42,8 @@ class EmitRule(Protocol):
 
     @property
     def apply(self) -> Callable[[PythonEmitter, Op], None]: ...
+    @property
+    def many(self) -> Callable[[PythonEmitter, list[Op], dict[Value, Value]], None] | None: ...
     def is_volatile(self, op: Op) -> bool: ...
 
 
@@ -92,6 +96,7 @@ class PythonEmitter:
         self._body_depth = 1
         self._aliased: set[str] = set()
         self._held: dict[str, str] = {}
+        self.products: dict[Op, str] = {}  # names of the records of matrix instructions
         self.steady: set[Op] = set()  # loads whose memory does not change while their value lives
         self._moves_masks = False
         self.affine = set() if coroutine else affine_values(kernel, uniformity.varying)
@@ -281,22 +286,49 @@ class PythonEmitter:
         """
         if self.observer is not None:
             self.observer.boundary(self)
+        groups: dict[Op, list[Op]] = {}
+        if self.observer is None and self.mask == "None":
+            grouping = Grouping(region, self._can_group, self._rows_of)
+            region, groups = grouping.region, grouping.groups
         ends = last_uses(region) if self.observer is None else {}
         self.steady |= steady_loads(region)
         outer = self._made, self._body_depth
         self._made, self._body_depth = set(), self._depth
-        for op in region.ops:
+        written: set[Op] = set()  # by their group
+        for at, op in enumerate(region.ops):
             rule = self.rules.for_op(op, "sim")
             self.site = op.site
             self.poison.before(op)
             if self.observer is not None:
                 self.observer.before(self, op)
-            rule.apply(self, op)
+            if op in groups:
+                assert rule.many is not None
+                rule.many(self, groups[op], same_loads(region.ops[:at], self._rows_of))
+                written.update(groups[op])
+            if op not in written:
+                rule.apply(self, op)
             self.poison.after(op, rule)
             self._forget(ends.get(op, ()))
         self._made, self._body_depth = outer
         if self.observer is not None:
             self.observer.boundary(self)
+
+    def _can_group(self, op: Op) -> bool:
+        rule = self.rules.for_op(op, "sim")
+        return rule.many is not None
+
+    def _rows_of(self, op: Op) -> Rows | None:
+        """The rows of registers that a plain load or store is known to touch."""
+        pointer = op.operands[-1]
+        root = self.uniformity.root(pointer)
+        if root is None or root.local is None:
+            return None
+        array = self.memory_map.registers.get(root.local.number)
+        address = local_address(pointer, self.memory_map.local)
+        if array is None or array.multiplied or address is None:
+            return None
+        size = (op.results or op.operands)[0].type.size
+        return Rows(array, address, address + size)
 
     def _forget(self, values: Iterable[Value]) -> None:
         """Write the end of values that hold arrays, whose memory the next ones can have."""

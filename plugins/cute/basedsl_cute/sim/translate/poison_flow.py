@@ -149,6 +149,8 @@ class PoisonFlow:
         else:
             for end in ends:
                 self._flow(end, op.results)
+            if self._chooses(op) and op.operands[0] in self.may:
+                self.may.update(op.results)
 
     def _flow(self, sources: list[Value], targets: list[Value]) -> None:
         pairs = zip(sources, targets, strict=False)
@@ -232,6 +234,8 @@ class PoisonFlow:
             self.use(op.operands[:1], "is the address of this read")
         elif op.name == "scf.for":
             self.use(op.operands[:3], "is a bound of this loop")
+        elif self._chooses(op):
+            return
         elif op.name in ("scf.if", "scf.index_switch", "cf.assert"):
             self.use(op.operands[:1], "decides this branch")
         elif op.name == "scf.while" or _spreads(op):
@@ -251,6 +255,8 @@ class PoisonFlow:
     def after(self, op: Op, rule: EmitRule) -> None:
         """Write the poison of the results of `op`."""
         results = [r for r in op.results if r in self.may]
+        if self._chooses(op):
+            self._chosen(op, results)
         if not results or op.name in _CONTROL or op.name in _LOADS:
             return
         e = self.e
@@ -279,6 +285,35 @@ class PoisonFlow:
         else:
             for result in results:
                 self._elementwise(result, op.operands)
+
+    def _chooses(self, op: Op) -> bool:
+        """True for a branch that only computes a result from registers, as `a if c else b` does: it
+        is a selection.
+        """
+        return (
+            op.name == "scf.if"
+            and bool(op.results)
+            and all(
+                inner.name == "scf.yield"
+                or (inner.name == "llvm.load" and self._in_registers(inner.operands[0]))
+                or (_spreads(inner) and inner.name not in _DIVISIONS)
+                for region in op.regions
+                for inner in region.ops
+            )
+        )
+
+    def _in_registers(self, pointer: Value) -> bool:
+        root = self.e.uniformity.root(pointer)
+        return root is not None and root.space == 5
+
+    def _chosen(self, op: Op, results: list[Value]) -> None:
+        """Poison what a branch without effects gives where its condition is poisoned."""
+        for condition in self.names(op.operands[0]) if results else ():
+            self.e.globals["poison"] = poison
+            with self.e.indented(f"if {condition} is not None:"):
+                for result in results:
+                    name = self.name(result)
+                    self.e.line(f"{name} = poison.join({name}, {condition})")
 
     def _single(self, value: Value) -> str:
         names = self.names(value)
@@ -317,7 +352,7 @@ class PoisonFlow:
         parts = op.segments()
         texts = ", ".join(f"[{', '.join(self.ref(v) for v in part)}]" for part in parts)
         e.globals["matrix"] = matrix
-        what = e.last("mma")
+        what = e.products[op]
         call = f"matrix.product_poison(g, {what}, {texts})"
         self._let(result, f"{call} if {_any(self.names(*op.operands))} else None")
 

@@ -14,10 +14,11 @@ from typing import Literal
 from basedsl import Rule, RuleTable
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.translate.emitter import PythonEmitter
-from basedsl_cute.sim.translate.records import Op
+from basedsl_cute.sim.translate.records import Op, Value
 from basedsl_cute.sim.translate.uniformity import UniformityAnalysis
 
 Emit = Callable[[PythonEmitter, Op], None]
+EmitMany = Callable[[PythonEmitter, list[Op], dict[Value, Value]], None]
 
 Sync = Literal["none", "block", "warp"]
 """none: waits for nobody. block: for the whole block, so lanes in lock step wait by arriving.
@@ -50,12 +51,14 @@ def per_block(uniformity: UniformityAnalysis, op: Op) -> bool:
 @dataclass(frozen=True, slots=True)
 class SimRule(Rule[Emit]):
     """A rule of the simulator for one op. `volatile` says that other threads may change what the op
-    returns, so that a loop on it may spin.
+    returns, so that a loop on it may spin. `many` writes several independent ops at once, given
+    values that are the same as another one.
     """
 
     uniform: Uniform = from_operands
     sync: SyncOf = "none"
     volatile: bool | Callable[[Op], bool] = False
+    many: EmitMany | None = None
 
     def is_uniform(self, uniformity: UniformityAnalysis, op: Op) -> bool:
         """True when the results of `op` are the same in all lanes of a group."""
@@ -103,6 +106,7 @@ def nvidia_rule(
     uniform: Uniform = from_operands,
     sync: SyncOf = "none",
     volatile: bool | Callable[[Op], bool] = False,
+    many: EmitMany | None = None,
 ) -> Callable[[Emit], Emit]:
     """Register the decorated function as the rule of each op in `names`, on NVIDIA GPUs."""
-    return NVIDIA_RULES.register(*names, uniform=uniform, sync=sync, volatile=volatile)
+    return NVIDIA_RULES.register(*names, uniform=uniform, sync=sync, volatile=volatile, many=many)
