@@ -156,9 +156,10 @@ def _zero_divisor(shortcut: Shortcut) -> Shortcut:
         if plan.left.is_integer and _known_int(b) == 0:
             if not isinstance(a, Numeric) or a.region is None:
                 raise ZeroDivisionError(division.ZERO_DIVISOR)
-            trace, hint = tracing.current_trace("arithmetic"), "compare the divisor with 0 before"
+            trace = tracing.current_trace("arithmetic")
             if not getattr(trace.emitter, "known_zero_divisors", False):
-                raise DSLError(division.ZERO_DIVISOR, hint=hint)
+                raise DSLError(division.ZERO_DIVISOR, hint="compare the divisor with 0 before")
+            hint = "divide only where the divisor is not zero"
             warn(trace.options, division.ZERO_DIVISOR, hint=hint)
         return shortcut(plan, a, b)
 
