@@ -9,6 +9,7 @@ adds its own as subclasses:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from basedsl.compiled import Compiled
@@ -98,7 +99,8 @@ class Compile(Generic[C]):
     """`compile(f, *args, options="...")` and `compile[option, ...](f, *args)` of one DSL.
 
     `compile(function, ...)` compiles a @jit function for the types of the arguments behind it.
-    `dsl` is the DSL that it belongs to; `options` are those in brackets, of which a later one wins.
+    `dsl` is the DSL that it belongs to; `options` are those in brackets: a later bracket wins, and
+    options that contradict each other in one raise OptionError.
     """
 
     def __init__(self, dsl: DSL[Any], options: tuple[CompileOption, ...] = ()) -> None:
@@ -107,7 +109,9 @@ class Compile(Generic[C]):
 
     def __getitem__(self, options: Any) -> Compile[C]:
         given = options if isinstance(options, tuple) else (options,)
-        return type(self)(self._dsl, (*self._options, *map(_as_option, given)))
+        added = tuple(map(_as_option, given))
+        _check_agreement(added)
+        return type(self)(self._dsl, (*self._options, *added))
 
     def __call__(self, function: Any, *args: Any, options: Any = None, **kwargs: Any) -> C:
         """Compile a @jit function for arguments of the types of `args` and `kwargs`, without a
@@ -149,6 +153,20 @@ def _as_option(given: Any) -> CompileOption:
         return given()
     known = ", ".join(sorted(cls.__name__ for cls in _all(CompileOption)))
     raise DSLTypeError(f"compile[...] takes compile options, not {given!r}", hint=f"these: {known}")
+
+
+def _check_agreement(options: Sequence[CompileOption]) -> None:
+    """Raise OptionError for two of `options` that set one field to different values."""
+    seen: dict[str, CompileOption] = {}
+    for option in options:
+        if type(option).apply is not CompileOption.apply:  # it adds to what is set
+            continue
+        before = seen.setdefault(option.option, option)
+        if before.value != option.value:
+            raise OptionError(
+                f"{before!r} and {option!r} contradict each other",
+                hint="give one of them; of two brackets, compile[a][b], the later wins",
+            )
 
 
 def _all(cls: type[CompileOption]) -> list[type[CompileOption]]:

@@ -307,6 +307,11 @@ class Options:
             read = kind.read(value, f"--{flag} {value}")
             if fixed is not None and kind.type_name == "names":  # one more of them
                 read = (*changes.get(name, getattr(self, name)), *read)
+            elif changes.get(name, read) != read:
+                raise OptionError(
+                    f"--{flag} {value} contradicts the {name} before it, {changes[name]}",
+                    hint="give one of them",
+                )
             changes[name] = read
         if changes.get("debug"):
             unchanged = {i.name for i in self.describe() if getattr(self, i.name) == i.default}

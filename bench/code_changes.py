@@ -310,16 +310,14 @@ _REWRITES: tuple[tuple[str, Rule], ...] = (
 def unexplained(before: Sequence[str], after: Sequence[str]) -> tuple[set[str], int]:
     """Compare texts that a function had with those that it has now.
 
-    Return the rules that are needed to find each old text among the new ones, and how many are not
-    found with all rules.
+    Return the rules that are needed to find the first old text among the new ones, since trying
+    takes long, and how many are not found with all rules.
     """
     reader = Reader(set(RULES))
     forms = {tuple(reader.lines(text)): text for text in after}
     found = [(text, forms.get(tuple(reader.lines(text)))) for text in before]
-    needed: set[str] = set()
-    for text, other in found:
-        if other is not None and not needed >= set(RULES):
-            needed |= _needed(text, other)
+    first = next(((text, other) for text, other in found if other is not None), None)
+    needed = _needed(*first) if first else set()
     return needed, sum(other is None for _, other in found)
 
 
@@ -376,6 +374,6 @@ def report(base: Any, new: Any) -> int:
     others = len(functions) - len(equal) - len(by_rules) - len(open_)
     print(
         f"{len(functions)} functions: {len(equal)} equal byte for byte, {len(by_rules)} after the "
-        f"rules above, {others} changed by commits found by bisection, {len(open_)} unexplained"
+        f"rules above, {others} changed by commits that the file names, {len(open_)} unexplained"
     )
     return len(open_)

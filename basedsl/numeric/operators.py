@@ -21,6 +21,7 @@ from basedsl.numeric.number import Numeric
 from basedsl.numeric.promotion import Defaults, Tie, Type, common_type, defaults, storage_only
 from basedsl.numeric.types import Boolean, Float32, Float64
 from basedsl.tracing import trace as tracing
+from basedsl.warning import warn
 
 # Planners -------------------------------------------------------------------------------------
 
@@ -147,16 +148,19 @@ def _no_remainder(plan: OperatorPlan, a: Any, b: Any) -> Any:
 
 def _zero_divisor(shortcut: Shortcut) -> Shortcut:
     """Return a shortcut that refuses a divisor known to be zero, then tries `shortcut`. Where the
-    emitter has `known_zero_divisors`, it is as one that turns out to be zero at run time.
+    emitter has `known_zero_divisors`, it is as one that turns out to be zero at run time, and a
+    warning tells of it.
     """
 
     def check(plan: OperatorPlan, a: Any, b: Any) -> Any:
         if plan.left.is_integer and _known_int(b) == 0:
             if not isinstance(a, Numeric) or a.region is None:
                 raise ZeroDivisionError(division.ZERO_DIVISOR)
-            emitter = tracing.current_trace("arithmetic on a dynamic value").emitter
-            if not getattr(emitter, "known_zero_divisors", False):
+            trace = tracing.current_trace("arithmetic")
+            if not getattr(trace.emitter, "known_zero_divisors", False):
                 raise DSLError(division.ZERO_DIVISOR, hint="compare the divisor with 0 before")
+            hint = "divide only where the divisor is not zero"
+            warn(trace.options, division.ZERO_DIVISOR, hint=hint)
         return shortcut(plan, a, b)
 
     return check

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import torch
+import torch._functorch.config
 import torch.nn.functional as F
 
 from basedsl_cute import ops

@@ -10,12 +10,12 @@ driver, launches), `arrays` (arguments by DLPack), `tensors`, `host` (argument t
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from basedsl import imported_later
 
 if TYPE_CHECKING:
     from basedsl_cute import algebra, dialect, jax, public
@@ -44,7 +44,12 @@ def _other(name: str) -> Any:
     return unsupported_names(__name__)(name)
 
 
-_public = imported_later(__name__, _other, imports=Path(__file__).with_name("public.py"))
+@functools.cache
+def _public() -> Callable[[str], Any]:
+    from basedsl import imported_later  # `algebra` is used without
+
+    return imported_later(__name__, _other, imports=Path(__file__).with_name("public.py"))
+
 
 if not TYPE_CHECKING:  # a type checker reports names that do not exist
 
@@ -55,7 +60,7 @@ if not TYPE_CHECKING:  # a type checker reports names that do not exist
             from importlib.metadata import version
 
             return version("basedsl-cute")
-        return _public(name)
+        return _public()(name)
 
 
 def __dir__() -> list[str]:

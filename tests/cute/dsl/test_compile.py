@@ -155,3 +155,12 @@ def test_what_tuning_measures_can_be_shown(sim, monkeypatch, capfd):
     assert best == {"n": 4}
     lines = capfd.readouterr().out.splitlines()
     assert lines[0].startswith("autotune: {'n': 4}: ") and lines[1] == "autotune: best: {'n': 4}"
+
+
+def test_options_that_contradict_each_other_are_named(x):
+    with pytest.raises(DSLError, match=r"OptLevel\(3\) and OptLevel\(2\) contradict each other"):
+        cute.compile[cute.OptLevel(3), cute.OptLevel(2)]
+    with pytest.raises(DSLError, match="--arch sm_80 contradicts the arch before it, sm_90a"):
+        cute.compile(twice, x, options="--gpu-arch sm_90a --arch sm_80")
+    again = cute.compile[cute.OptLevel(3), cute.OptLevel(3)][cute.OptLevel(2)]
+    assert again.settings("--opt-level 1 --opt-level 1").opt_level == 2

@@ -141,3 +141,8 @@ def test_what_cannot_be_an_operation():
         cute.torch.custom_op("basedsl_tests::none")(lambda x: x)
     with pytest.raises(DSLCallError, match="has no parameter 'z'"):
         cute.torch.custom_op("basedsl_tests::none", mutates_args=("z",))(scale_host)
+
+
+def test_a_name_without_a_library():
+    with pytest.raises(DSLCallError, match="takes the operation's name, not 'double'"):
+        cute.torch.custom_op("double")

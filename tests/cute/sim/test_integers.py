@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from basedsl_cute.sim import numerics
+from basedsl_cute.sim.machine.memory import distinct
 
 WIDTHS = (8, 16, 32, 64)
 
@@ -246,4 +246,4 @@ def test_conversions_between_widths(elementwise, rng):
 @pytest.mark.parametrize("values", [[3, 1, 3], [7], [-5, 1000, -5, 2], range(9, 0, -1)])
 def test_distinct_integers(values):
     array = np.array(list(values), np.int64)
-    assert np.array_equal(numerics.distinct(array), np.unique(array))
+    assert np.array_equal(distinct(array), np.unique(array))

@@ -24,7 +24,7 @@ FIELDS_ATTRIBUTE = "cute.fields"
 # NVVM's own attribute is refused on a gpu.func, and `convert-gpu-to-nvvm` forgets `llvm.byval`; so
 # parameters' attributes travel in PARAMETERS, and the step `ptx` puts them back.
 GRID_CONSTANT = "cute.grid_constant"
-PARAMETERS = "cute.parameters"
+PARAMETERS = "basedsl.parameters"
 BYVAL = "byval "  # before the type of kernel arguments that are the bytes behind a pointer
 
 # On a gpu.func, left by `lower-cute` for the launch and for reports: bytes of shared memory.

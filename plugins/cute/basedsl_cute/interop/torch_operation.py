@@ -43,6 +43,12 @@ def custom_op(
     except ImportError:
         raise DSLRuntimeError("PyTorch is not installed", hint="pip install torch") from None
 
+    if not isinstance(name, str) or name.count("::") != 1:
+        raise DSLCallError(
+            f"custom_op takes the operation's name, not {name!r}",
+            hint='with the library that it is in: "my_library::double"',
+        )
+
     def decorate(fn: DSLFunction) -> Any:
         if not isinstance(fn, DSLFunction) or fn.kind != "jit":
             raise DSLCallError("custom_op decorates a @jit function", hint="put it above @cute.jit")

@@ -298,3 +298,53 @@ def _fitting(
 def dense(value: Any) -> Any:
     """A value of lanes as an array or a number."""
     return value.dense if type(value) is Affine else value
+
+
+# Operations of generated code on what may be held as coefficients or not -------------------------
+
+
+def _unsigned(x: Any) -> Any:
+    return x.view(f"u{x.dtype.itemsize}")
+
+
+def _signed(x: Any) -> Any:
+    return x.view(f"i{x.dtype.itemsize}")
+
+
+def zero_extended(a: Any, dtype: Any) -> Any:
+    """An integer as a wider one, with zeros above; coefficients that are nowhere negative stay."""
+    if type(a) is Affine and a.low >= 0:
+        return a.astype(dtype)
+    return _unsigned(dense(a)).astype(dtype)
+
+
+def shift_right(a: Any, b: Any) -> Any:
+    """The logical shift; of coefficients that are nowhere negative by a number, coefficients."""
+    if type(a) is Affine and a.low >= 0 and is_number(b):
+        return a >> b
+    return _signed(_unsigned(dense(a)) >> _unsigned(dense(b)))
+
+
+def held_quotient(a: Any, b: Any, remainder: bool) -> Affine | None:
+    """The quotient or remainder, of integers with or without a sign, of coefficients that are
+    nowhere negative by a number; None where that is no such sum.
+    """
+    if type(a) is not Affine or a.low < 0 or not is_number(b):
+        return None
+    found = a.divided(int(b))
+    return None if found is None else found[remainder]
+
+
+def _without_sign(number: Any) -> Any:
+    return int(number) % (1 << 8 * number.dtype.itemsize)
+
+
+def as_unsigned(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two values to be compared as unsigned integers: of coefficients that are nowhere negative and
+    a number, the coefficients stay.
+    """
+    if type(a) is Affine and a.low >= 0 and is_number(b):
+        return a, _without_sign(b)
+    if type(b) is Affine and b.low >= 0 and is_number(a):
+        return _without_sign(a), b
+    return _unsigned(dense(a)), _unsigned(dense(b))

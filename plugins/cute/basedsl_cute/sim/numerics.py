@@ -13,8 +13,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from basedsl_cute.sim.affine import Affine, dense, is_number
-
 Array = Any  # a NumPy array, or a NumPy scalar for a uniform value
 Mask = Any  # None: every lane; an array of booleans; False: no lane
 
@@ -100,45 +98,6 @@ def trips(lower: Array, upper: Array, step: Array) -> Array:
 def unsigned(x: Array) -> Array:
     """The same bits as unsigned integers."""
     return x.view(_UNSIGNED[x.dtype])
-
-
-def as_unsigned(a: Any, b: Any) -> tuple[Any, Any]:
-    """Two values to be compared as unsigned integers: of coefficients that are nowhere negative and
-    a number, the coefficients stay.
-    """
-    if type(a) is Affine and a.low >= 0 and is_number(b):
-        return a, _without_sign(b)
-    if type(b) is Affine and b.low >= 0 and is_number(a):
-        return _without_sign(a), b
-    return unsigned(dense(a)), unsigned(dense(b))
-
-
-def zero_extended(a: Any, dtype: Any) -> Any:
-    """An integer as a wider one, with zeros above; coefficients that are nowhere negative stay."""
-    if type(a) is Affine and a.low >= 0:
-        return a.astype(dtype)
-    return unsigned(dense(a)).astype(dtype)
-
-
-def shift_right(a: Any, b: Any) -> Any:
-    """The logical shift; of coefficients that are nowhere negative by a number, coefficients."""
-    if type(a) is Affine and a.low >= 0 and is_number(b):
-        return a >> b
-    return signed(unsigned(dense(a)) >> unsigned(dense(b)))
-
-
-def held_quotient(a: Any, b: Any, remainder: bool) -> Affine | None:
-    """The quotient or remainder, of integers with or without a sign, of coefficients that are
-    nowhere negative by a number; None where that is no such sum.
-    """
-    if type(a) is not Affine or a.low < 0 or not is_number(b):
-        return None
-    found = a.divided(int(b))
-    return None if found is None else found[remainder]
-
-
-def _without_sign(number: Any) -> Any:
-    return int(number) % (1 << 8 * number.dtype.itemsize)
 
 
 def signed(x: Array) -> Array:
@@ -545,19 +504,6 @@ def funnel_r(a: Array, b: Array, amount: Array) -> Array:
     n = unsigned(amount) & unsigned(amount).dtype.type(bits - 1)
     back = unsigned(a).dtype.type(bits) - n
     return signed((unsigned(b) >> n) | (unsigned(a) << back))
-
-
-def distinct(x: Array) -> Array:
-    """The different integers in an array, sorted, as `np.unique` gives them: sooner where they are
-    close together.
-    """
-    low = int(x.min())
-    span = int(x.max()) - low + 1
-    if span > 8 * x.size:
-        return np.unique(x)
-    found = np.zeros(span, np.bool_)
-    found[x.ravel() - low] = True
-    return np.flatnonzero(found) + low
 
 
 # Functions NumPy lacks -------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 from basedsl import DSLTypeError, Numeric, Uint8
 from basedsl_cute import algebra
-from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.dsl.hardware_info import get_smem_capacity_in_bytes
 from basedsl_cute.tensors.make_tensor import (
     alloc_smem,
@@ -53,9 +53,10 @@ class SmemAllocator:
     """
 
     @staticmethod
+    @takes_location_untyped
     def capacity_in_bytes(compute_capability: str | None = None) -> int:
-        """Return the most shared memory of one block in bytes, of a target such as "sm_90" or, by
-        default, of the current one.
+        """Return the most shared memory of one block in bytes, of the target `compute_capability`
+        such as "sm_90" or, by default, of the current one.
         """
         return get_smem_capacity_in_bytes(compute_capability)
 

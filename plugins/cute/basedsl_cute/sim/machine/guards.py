@@ -13,9 +13,8 @@ import numpy as np
 
 from basedsl_cute.sim.errors import Note, RaceError
 from basedsl_cute.sim.machine.access import MemoryAccess
-from basedsl_cute.sim.machine.memory import Segment
+from basedsl_cute.sim.machine.memory import Segment, distinct
 from basedsl_cute.sim.machine.reports import report
-from basedsl_cute.sim.numerics import distinct
 
 
 @dataclass(slots=True, eq=False)

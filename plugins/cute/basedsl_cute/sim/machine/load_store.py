@@ -329,9 +329,9 @@ def shared_offset(g: Group, address: Any, lanes: Any) -> Any:
 def _offset(g: Group, segment: Segment, offset: Any, who: Any) -> Any:
     """Offsets from the beginning of the first copy of a segment."""
     if segment.stride:
-        copies = g.copy_offset(segment)
+        copies = g.copy_offset(segment, who)
         if copies is not None:
-            return offset + (copies if who is None else copies[who])
+            return offset + copies
     return offset
 
 
@@ -341,18 +341,18 @@ def _offset(g: Group, segment: Segment, offset: Any, who: Any) -> Any:
 def _index(g: Group, a: MemoryAccess, segment: Segment, offset: Any, who: Any) -> Any:
     """Element indices into the segment's view: `(lanes,)`, or `(n, lanes)` for vectors."""
     if segment.stride:
-        copies = g.copy_offset(segment)
+        copies = g.copy_offset(segment, who)
         if copies is not None:
-            offset = offset + (copies if who is None else copies[who])
+            offset = offset + copies
     index = offset >> a.shift
     return index + a.rows if a.shape else index
 
 
 def _byte_index(g: Group, a: MemoryAccess, segment: Segment, offset: Any, who: Any) -> Any:
     if segment.stride:
-        copies = g.copy_offset(segment)
+        copies = g.copy_offset(segment, who)
         if copies is not None:
-            offset = offset + (copies if who is None else copies[who])
+            offset = offset + copies
     return offset[:, None] + np.arange(a.nbytes)
 
 

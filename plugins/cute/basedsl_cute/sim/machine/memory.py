@@ -229,3 +229,16 @@ def private_segment(
     if track:
         segment.track_writes()
     return segment
+
+
+def distinct(x: Any) -> Any:
+    """The different integers in an array, sorted, as `np.unique` gives them: sooner where they are
+    close together.
+    """
+    low = int(x.min())
+    span = int(x.max()) - low + 1
+    if span > 8 * x.size:
+        return np.unique(x)
+    found = np.zeros(span, np.bool_)
+    found[x.ravel() - low] = True
+    return np.flatnonzero(found) + low

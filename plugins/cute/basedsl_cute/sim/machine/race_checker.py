@@ -181,7 +181,7 @@ class RaceChecker:
         history, start = home
         if start:
             offset = offset + start
-        thread = g.known.threads if who is None else g.known.threads[who]
+        thread = g.known.threads_of(who)
         event = len(self.events)
         self.events.append(a)
         if kind != PLAIN_WRITE and history.pending.size + offset.size < _PENDING:
@@ -327,7 +327,7 @@ class RaceChecker:
         home = self.history(g.shared, itemsize)
         assert home is not None
         index = home[0].index(offset, a.nbytes, itemsize)
-        thread = g.known.threads if who is None else g.known.threads[who]
+        thread = g.known.threads_of(who)
         self.events.append(a)
         self._catch_up(g, g.shared, home[0])
         home[0].wrote = home[0].latest = len(self.events) - 1

@@ -514,8 +514,18 @@ class Group:
             )
         return self._local
 
-    def copy_offset(self, segment: Segment) -> Any:
-        """Byte offset of each lane's copy of a private segment; None when there is only one."""
+    def copy_offset(self, segment: Segment, lanes: Any = None) -> Any:
+        """Byte offset of each lane's copy of a private segment, or of those of some `lanes`; None
+        when there is only one.
+        """
+        if lanes is not None:
+            if segment.kind == "local":
+                return lanes * segment.stride
+            return (
+                None
+                if self.shape.blocks == 1
+                else (self.shape.block_number[lanes] * segment.stride)
+            )
         if segment.kind == "local":
             if self._local_copies is None:
                 self._local_copies = np.arange(self.lanes) * segment.stride

@@ -64,6 +64,13 @@ class ThreadOrder:
             self._threads = first + self.shape.linear.astype(np.int64)
         return self._threads
 
+    def threads_of(self, lanes: Any) -> Any:
+        """The numbers of the threads of some lanes; None: of all."""
+        if lanes is None or self._threads is not None:
+            return self.threads if lanes is None else self.threads[lanes]
+        first = (self.numbers * self.block_threads)[self.shape.block_number[lanes]]
+        return first + self.shape.linear[lanes]
+
     @property
     def now(self) -> int:
         """The last event."""

@@ -22,11 +22,11 @@ from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
 from basedsl_cute.sim.machine import races
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.load_store import load_memory, store_memory
+from basedsl_cute.sim.machine.memory import distinct
 from basedsl_cute.sim.machine.registers import load_register, register_range, store_register
 from basedsl_cute.sim.machine.state import Group, Mask, PendingRegisters
 from basedsl_cute.sim.machine.vector_clock import Stamp
 from basedsl_cute.sim.machine.wgmma_queue import issue_wgmma
-from basedsl_cute.sim.numerics import distinct
 from basedsl_cute.sim.site import Site
 
 _DTYPES: dict[str, Any] = {

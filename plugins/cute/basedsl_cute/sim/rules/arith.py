@@ -123,7 +123,7 @@ def _binary_int(name: str) -> Callable[[PythonEmitter, Op], None]:
             expression = f"where({refs[1]} < {type_.width}, {refs[0]} << {refs[1]}, {refs[0]} * 0)"
             expression += "" if e.varying(result) else "[()]"
         elif name == "shrui" and result in e.affine:
-            expression = f"num.shift_right({refs[0]}, {refs[1]})"
+            expression = f"affine.shift_right({refs[0]}, {refs[1]})"
         else:
             expression = wide.format(*refs)
         e.let(result, fit(result, expression))
@@ -176,7 +176,7 @@ def _divide(e: PythonEmitter, op: Op) -> None:
 def _held_quotient(e: PythonEmitter, op: Op, remainder: bool) -> str:
     """The expression of a quotient or remainder of coefficients; None where they are not kept."""
     a, b = map(e.raw, op.operands)
-    return f"num.held_quotient({a}, {b}, {remainder})"
+    return f"affine.held_quotient({a}, {b}, {remainder})"
 
 
 @rule("arith.addui_extended")
@@ -249,7 +249,7 @@ def _cmpi(e: PythonEmitter, op: Op) -> None:
             a, b = b, a
     elif held and predicate >= 6:
         pair = e.temporary(), e.temporary()
-        e.line(f"{', '.join(pair)} = num.as_unsigned({a}, {b})")
+        e.line(f"{', '.join(pair)} = affine.as_unsigned({a}, {b})")
         a, b = pair
     elif predicate >= 6:
         a, b = f"num.unsigned({a})", f"num.unsigned({b})"
@@ -325,7 +325,7 @@ def _zero_extended(e: PythonEmitter, value: Value) -> str:
 def _extui(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
     if result in e.affine:
-        e.let(result, f"num.zero_extended({e.raw(source)}, {e.dtype(result.type)})")
+        e.let(result, f"affine.zero_extended({e.raw(source)}, {e.dtype(result.type)})")
         return
     e.let(result, f"{_zero_extended(e, source)}.astype({e.dtype(result.type)})")
 

@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from basedsl_cute.sim import numerics
-from basedsl_cute.sim.affine import dense
+from basedsl_cute.sim import affine, numerics
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.memory_map import MemoryMap
 
 PRELUDE: dict[str, Any] = {
     "np": np,
     "num": numerics,
-    "dense": dense,
+    "affine": affine,
+    "dense": affine.dense,
     "where": np.where,
     "bool_": np.bool_,
     **{
