@@ -217,6 +217,7 @@ HOPPER_CONFIGS = {
 # With few keys a block's beginning and end weigh more than the turns of its warpgroups.
 _FEW_KEYS = 1024
 _HOPPER_WINDOW = hopper.Config((128, 128), query_stages=2, persistent=True)
+_HOPPER_MASK = hopper.Config((128, 128), query_stages=2, persistent=True, between=False)
 _HOPPER_FEW_KEYS = hopper.Config((128, 128), query_stages=2, persistent=True)
 
 
@@ -228,6 +229,8 @@ def _chosen(
     if target.is_gpu and WGMMA.is_met_by(target) and is_dense and longest > 64 and extents.keys > 0:
         width = max(extents.head, extents.head_v)
         bounded, free, scored = next(found for w, found in HOPPER_CONFIGS.items() if width <= w)
+        if variant.mask is not None and not variant.is_scored and 96 < width <= 128:
+            return _HOPPER_MASK
         if variant.is_scored or variant.mask is not None:
             return scored
         if 64 < width <= 128 and extents.keys <= _FEW_KEYS:

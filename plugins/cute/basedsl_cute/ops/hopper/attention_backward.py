@@ -5,8 +5,8 @@ see them. A producer warp loads its keys and values once, and queries and gradie
 into rings of stages. A consumer makes the transposed weights P^T = exp(K Q^T - lse) again, and
 dS^T = P^T (V dO^T - delta), from which it sums dV += P^T dO and dK += dS^T Q in registers. The sum
 dQ = dS K needs the keys of all warpgroups: dS goes through shared memory, each warpgroup multiplies
-it with its part of the head, and TMA adds the product to a Float32 workspace, where it lies as in
-registers.
+it with its part of the head, and its threads add the product to a Float32 workspace, where it lies
+as in registers.
 
 A kernel before makes delta, the sum of dO O of each row, and clears the workspace; one behind
 converts that. The order in which blocks add is not fixed, so that dQ differs from run to run in its
@@ -37,15 +37,11 @@ class Config:
     """The static configuration of the kernel.
 
     `tile` is (queries, keys): 64 keys for each of two consumer warpgroups. `stages` is the number
-    of tiles of queries, and of gradients, in shared memory. With `direct`, threads add their part
-    of dQ to the workspace, else TMA does from shared memory. With `early`, the product of dV is
-    started before dS is computed.
+    of tiles of queries, and of gradients, in shared memory.
     """
 
     tile: tuple[int, int] = (64, 128)
     stages: int = 2
-    direct: bool = False
-    early: bool = False
 
     @property
     def groups(self) -> int:
@@ -122,9 +118,7 @@ def backward_kernel(
     tma_q: cute.Tensor,
     load_g: tma.TmaAtom,
     tma_g: cute.Tensor,
-    add: tma.TmaAtom,
-    tma_sums: cute.Tensor,
-    all_sums: cute.Tensor,
+    sums: cute.Tensor,
     stats: cute.Tensor,
     grad_k: cute.Tensor,
     grad_v: cute.Tensor,
@@ -148,10 +142,6 @@ def backward_kernel(
     depths = (1, 1, cfg.stages, cfg.stages)
     barriers = [smem.allocate_array(cute.Int64, 2 * stages) for stages in depths]
     sk, sv, sq, sg, sds = (smem.allocate_tensor(dtype, layout, 1024) for layout in layouts)
-    lines = sums_layout(head_k, cfg)
-    ring = cute.append(lines, cute.make_layout(cfg.groups, stride=cute.size(lines)))
-    # Behind all else, and not there at all if threads add.
-    sums = smem.allocate_tensor(cute.Float32, cute.make_layout(4) if cfg.direct else ring, 128)
     sstats = smem.allocate_tensor(cute.Float32, cute.make_layout((m, 2, cfg.stages)), 128)
 
     warp_number = arch.make_warp_uniform(arch.warp_idx())
@@ -210,18 +200,6 @@ def backward_kernel(
         target = to_smem.get_slice(lane).partition_D(cute.select(sds, [1, 0, 2]))
         both = pipeline.NamedBarrier(1, THREADS * cfg.groups)
         number = warp_number // 4 - 1
-        alone = pipeline.NamedBarrier(2 + number, THREADS)
-        tiles = cute.ceil_div(tma_q.shape[0], m)
-        if cute.const_expr(not cfg.direct):
-            adds = pipeline.PipelineTmaStore.create(num_stages=1)
-            is_adder = warp_number % 4 == 0
-            from_sums, to_sums = cpasync.tma_partition(
-                add,
-                0,
-                cute.make_layout(1),
-                cute.group_modes(sums, 0, 2),
-                cute.group_modes(cute.local_tile(tma_sums, lines.shape, (None, 0)), 0, 2),
-            )
         factor = scale * LOG2_E
         parity = cute.Int32(0)  # of dS
         at_k, at_v, at_q, at_g = [pipe.make_participants()[1] for pipe in pipes]
@@ -255,23 +233,16 @@ def backward_kernel(
                 weights.store(scores.load().to(dtype))
                 # Again, for its branch: ptxas moves exponentials behind waits of one basic block.
                 at_g.wait_and_advance()
-                if cute.const_expr(cfg.early):
-                    multiply(
-                        mma_v, acc_v, as_wgmma_operand(weights), grads_t, None, g_stage.index, True
-                    )
-                    warpgroup.wait_group(1)
-                else:
-                    warpgroup.wait_group(0)
+                warpgroup.wait_group(0)
                 deltas = stats_of(sstats[None, 1, q_stage.index], coords)
                 by_change = as_rows(products)
                 for r in cute.range_constexpr(cute.size(by_row, mode=[0])):
                     part = by_change[r, None].load() - deltas.load()
                     by_change[r, None].store(part * by_row[r, None].load())
                 change.store(products.load().to(dtype))
-                if cute.const_expr(not cfg.early):
-                    multiply(
-                        mma_v, acc_v, as_wgmma_operand(weights), grads_t, None, g_stage.index, True
-                    )
+                multiply(
+                    mma_v, acc_v, as_wgmma_operand(weights), grads_t, None, g_stage.index, True
+                )
                 cute.copy(to_smem, to_smem.retile(change), target[None, None, None, parity])
                 arch.fence_view_async_shared()
                 both.arrive_and_wait()  # dS is in shared memory, and that before has been read
@@ -282,27 +253,12 @@ def backward_kernel(
                 )
                 warpgroup.wait_group(1)
                 g_stage.release()
-                if cute.const_expr(cfg.direct):
-                    part = contiguous(all_sums[None, i, head, batch])
-                    each = cfg.workspace(head_k) // cfg.groups
-                    own = cute.make_tensor(part.iterator + number * each, cute.make_layout(each))
-                    add_sums(acc_q, own, lane % THREADS)
-                else:
-                    if is_adder:
-                        adds.producer_acquire()
-                    alone.arrive_and_wait()  # the last sum is read
-                    store_sums(acc_q, sums[None, None, number], lane % THREADS)
-                    arch.fence_view_async_shared()
-                    alone.arrive_and_wait()
-                    if is_adder:
-                        slot = ((batch * tma_q.shape[2] + head) * tiles + i) * cfg.groups + number
-                        cute.copy(add, from_sums[None, number], to_sums[None, slot])
-                        adds.producer_commit()
+                part = contiguous(sums[None, i, head, batch])
+                each = cfg.workspace(head_k) // cfg.groups
+                own = cute.make_tensor(part.iterator + number * each, cute.make_layout(each))
+                add_sums(acc_q, own, lane % THREADS)
                 warpgroup.wait_group(0)
                 q_stage.release()
-        if cute.const_expr(not cfg.direct):
-            if is_adder:
-                adds.producer_tail()
         acc_k.store(acc_k.load() * scale)
         for acc, own, result, width in (
             (acc_k, own_k, grad_k, head_k),
@@ -406,27 +362,12 @@ def hide(scores, coords, place, head, queries, key0, keys: cute.Constexpr):
                 scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
 
 
-def sums_layout(head, cfg):
-    """The part of a warpgroup of a tile of dQ, as rows of 128 floats that TMA adds: each thread has
-    four together.
-    """
-    floats = cfg.workspace(head) // cfg.groups
-    return cute.make_layout((floats // THREADS, THREADS), stride=(THREADS, 1))
-
-
 def pieces_of(x, thread):
-    """A thread's floats (4, pieces) of such rows."""
+    """The floats (4, pieces) of a thread, in a part of a tile of dQ: of each four, threads have one
+    after the other."""
     pieces = cute.size(x) // (VECTOR * THREADS)
     layout = cute.make_layout((VECTOR, pieces), stride=(1, VECTOR * THREADS))
     return cute.make_tensor(x.iterator.align(16) + thread * VECTOR, layout)
-
-
-def store_sums(acc, staged, thread):
-    """Write an accumulator as it lies in registers."""
-    target = pieces_of(staged, thread)
-    source = cute.make_tensor(acc.iterator, cute.make_layout(target.layout.shape))
-    for i in range(cute.size(target, mode=[1])):
-        cute.autovec_copy(source[None, i], target[None, i])
 
 
 def add_sums(acc, sums, thread):
@@ -546,12 +487,6 @@ def backward(
     loads: list = []
     for x, layout, tile in zip((k, v, q, grad), layouts, tiles, strict=False):
         loads += cpasync.make_tiled_tma_atom(op, x, cute.select(layout, [0, 1]), tile)
-    piece = sums_layout(head_k, cfg)
-    rows = cute.size(sums) // THREADS
-    lines = cute.make_layout((rows, THREADS), stride=(THREADS, 1))
-    as_lines = cute.make_tensor(sums.iterator, lines)
-    adder = tma.CopyReduceBulkTensorTileS2GOp("add")
-    add = cpasync.make_tiled_tma_atom(adder, as_lines, piece, piece.shape)
     query_grid = (cute.ceil_div(q.shape[0], m), q.shape[2], q.shape[3])
     prepare_kernel(out, grad, lse, stats, sums, m).launch(
         grid=query_grid, block=(THREADS, 1, 1), stream=stream
@@ -564,9 +499,7 @@ def backward(
         swizzle = cute.min(fitting, heads)
     tiles = cute.Int32(cute.ceil_div(k.shape[0], n))
     static = (mma, dtype, variant, cfg)
-    backward_kernel(
-        *loads, *add, sums, stats, grad_k, grad_v, captured, scale, swizzle, *static
-    ).launch(
+    backward_kernel(*loads, sums, stats, grad_k, grad_v, captured, scale, swizzle, *static).launch(
         grid=(tiles * heads, 1, 1),
         block=(cfg.threads, 1, 1),
         stream=stream,
