@@ -132,7 +132,7 @@ def forward_kernel(
     else:
         arch.setmaxregister_increase(cfg.registers[1])
         lane = thread - 128
-        own_s = mma_s.get_slice(lane)
+        own_s, own_o = mma_s.get_slice(lane), mma_o.get_slice(lane)
         all_s, all_o = (x.get_slice((warp // 4 - 1) * 128) for x in (mma_s, mma_o))
         rq = mma_s.make_fragment_A(all_s.partition_A(sq))
         rk = mma_s.make_fragment_B(all_s.partition_B(sk))
@@ -152,7 +152,6 @@ def forward_kernel(
         group = warp // 4
         if group == cfg.groups:
             give_turn(group, work < walk.total, cfg)
-        done_v = pipes[2].make_participants()[1]
         while work < walk.total:
             tile, head, batch, low, number = walk.task(work)
             if cute.const_expr(cfg.query_stages == 1):
@@ -173,8 +172,6 @@ def forward_kernel(
             softmax.begin()
             warpgroup.wait_group(0)
             stage.release()
-            if number < low:
-                query_stage.release()
             adjust(by_row, coords, place, scale, tile * m, own, area, n, 1)
             softmax.update(by_row)
             weights.store(scores.load().to(dtype))
@@ -182,17 +179,15 @@ def forward_kernel(
                 stage = at_k.wait_and_advance()
                 take_turn(group, cfg)
                 multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
-                at_v.wait_and_advance()
+                held = at_v.wait_and_advance()
                 if cute.const_expr(cfg.between):
                     rescale(sums, scales)
-                multiply_values(mma_o, acc, operand, rv, done_v.state.index)
+                multiply_values(mma_o, acc, operand, rv, held.index)
                 own = number * n
                 number = place.tile_before(number - 1, low, *area, n)
                 give_turn(group, number >= low or walk.following(work) < walk.total, cfg)
                 warpgroup.wait_group(1)
                 stage.release()
-                if number < low:
-                    query_stage.release()
                 adjust(by_row, coords, place, scale, tile * m, own, area, n, 1)
                 for r, factor in enumerate(softmax.update(by_row)):
                     scales[r] = factor
@@ -204,44 +199,26 @@ def forward_kernel(
                 if number >= low:
                     at_k.wait()
                 warpgroup.wait_group(0)
-                done_v.release()
-                done_v.advance()
+                held.release()
                 if cute.const_expr(not cfg.between):
                     rescale(sums, scales)
                 weights.store(scores.load().to(dtype))
-            at_v.wait_and_advance()
+            query_stage.release()
+            held = at_v.wait_and_advance()
             if cute.const_expr(cfg.between):
                 rescale(sums, scales)
-            multiply_values(mma_o, acc, operand, rv, done_v.state.index)
+            multiply_values(mma_o, acc, operand, rv, held.index)
+            # Found again, since registers are few in the loop above.
+            row, own_head, own_batch = walk.at(work)
+            places = (sequence, own_batch, own_batch, cute.Boolean(True))
             warpgroup.wait_group(0)
-            done_v.release()
-            done_v.advance()
-            write(
-                softmax,
-                sums,
-                walk,
-                work,
-                (out, lse, sinks, variant, sequence),
-                mma_o,
-                lane,
-                head_v,
-                cfg,
-            )
+            held.release()
+            target = Result(out, lse, sinks, variant, *places)
+            # So that nothing of this is computed ahead and kept through the loops.
+            own_o = mma_o.get_slice(arch.inline_ptx("mov.b32 $0, $1;", [lane], cute.Int32))
+            result = as_rows(own_o.partition_C(cute.make_identity_tensor((m, head_v))))
+            finish(softmax, sums, result, target, row * m, own_head, 1, cfg.is_wide)
             work = walk.following(work)
-
-
-@cute.jit
-def write(
-    softmax, sums, walk, work, results, mma_o, lane, head_v: cute.Constexpr, cfg: cute.Constexpr
-):
-    """Write the tile of a task."""
-    row, head, batch = walk.at(work)
-    out, lse, sinks, variant, sequence = results
-    target = Result(out, lse, sinks, variant, sequence, batch, batch, cute.Boolean(True))
-    # So that nothing of this is computed ahead and kept through the loops.
-    own_o = mma_o.get_slice(arch.inline_ptx("mov.b32 $0, $1;", [lane], cute.Int32))
-    coords = as_rows(own_o.partition_C(cute.make_identity_tensor((cfg.tile[0], head_v))))
-    finish(softmax, sums, coords, target, row * cfg.tile[0], head, 1, cfg.is_wide)
 
 
 def rescale(sums, scales):
