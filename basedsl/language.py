@@ -232,7 +232,9 @@ class Language:
     def loaded_function(
         self, prefix: str, meta: dict[str, Any], address_of: Callable[[str], int]
     ) -> LoadedFunction:
-        """Return the callable for an exported function, described by `meta`, in a loaded file."""
+        """Return the callable for the exported function `prefix`, described by `meta`, in a loaded
+        file, of whose symbols `address_of` gives the addresses.
+        """
         from basedsl.export import LoadedFunction
 
         return LoadedFunction(self, prefix, meta, address_of)

@@ -30,8 +30,8 @@ _MOST_LINES = 4
 
 
 def mark_internal(path: str) -> None:
-    """Treat a file, or every file below a folder, as library code, hidden from users' errors.
-    Packages of languages need no call.
+    """Treat the file `path`, or every file below that folder, as library code, which users' errors
+    do not show. Packages of languages need no call.
     """
     path = os.path.abspath(path)
     _internal_prefixes.append(path if path.endswith(".py") else os.path.join(path, ""))

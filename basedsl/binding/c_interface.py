@@ -59,9 +59,9 @@ class CParameter:
         return self.kind in ("array", "struct")
 
     def divisor(self, leaf: int) -> int:
-        """The number that divides an extent or stride, by its place among both."""
+        """The number that divides the extent or stride with the place `leaf` among both."""
         return self.divisors[leaf] if self.divisors else 1
 
     def number(self, leaf: int) -> int | None:
-        """The only number that an extent or stride may be, None for any."""
+        """The only number that the extent or stride with the place `leaf` may be, None for any."""
         return self.known[leaf] if self.known else None

@@ -122,7 +122,7 @@ class Export:
         return argument
 
     def llvmir(self, interface: CInterface) -> str:
-        """Return all that the object file is made of."""
+        """Return all that the object file is made of; C calls it through `interface`."""
         prefix, meta = self.prefix, self.meta()
         entry = self.compiled.function.symbol + ENTRY_SUFFIX
         return "\n".join(

@@ -41,6 +41,9 @@ class LoadedFunction:
     DSLCallError for an argument of another type than the function was compiled for, and the
     exceptions that the function raises.
 
+    `prefix` begins the names of its symbols, whose addresses `address_of` gives; `meta` is what the
+    file says of it.
+
     A language whose `Export` has its own support has a subclass, which `Language.loaded_function`
     returns: `prepare` is called before each call, `failure` after one that has failed.
     """
@@ -61,7 +64,7 @@ class LoadedFunction:
         return f"<exported {self.name}({shown})>"
 
     def function(self, name: str, result: Any, *arguments: Any) -> Any:
-        """Return the C function PREFIX_name; `result` and `arguments` are ctypes types."""
+        """Return the C function PREFIX_`name`; `result` and `arguments` are ctypes types."""
         kind: Any = ctypes.CFUNCTYPE(result, *arguments)
         return kind(self.address_of(f"{self.prefix}_{name}"))
 

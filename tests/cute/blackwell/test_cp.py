@@ -117,7 +117,9 @@ def test_shift_is_of_chosen_architectures():
         arch.tcgen05_shift(start)
 
     assert compile_body(body, smem, tmem, "sm_103a")[0].__cubin__
-    with pytest.raises(DSLTypeError, match=r"sm_100f has no tcgen05.shift: only sm_100a and"):
+    with pytest.raises(
+        DSLTypeError, match=r"sm_100f has no tcgen05.shift: only sm_100a, sm_103a and"
+    ):
         compile_body(body, smem, tmem, "sm_100f")
 
 

@@ -20,7 +20,7 @@ from basedsl_cute.ops.hopper.config import CANDIDATES, Config, fastest_config
 _TYPES = (cute.Float16, cute.BFloat16)
 _BITS = 16
 _SIZE = _BITS // 8  # bytes of an element
-_REGISTERS = 40  # of the producer's warps: those that move data have four vectors in flight
+_MOVER_REGISTERS = 40  # of the producer's warps: those that move data have four vectors in flight
 _HALF_ALIGN = 1024  # bytes
 # Cycles until the first of what a peer pushes is there, and the bytes that arrive in a cycle
 # (measured between two H200s).
@@ -193,7 +193,7 @@ def _chosen(rows: int, ranks: int, n: int, k: int, blocks: int, gathers: bool) -
         waiting = max(0.0, 1 - own / blocks) if gathers else 0.0
         return found[0] + waiting * arrival, found[1]
 
-    every = ({**one, "producer_registers": _REGISTERS} for one in CANDIDATES)
+    every = ({**one, "producer_registers": _MOVER_REGISTERS} for one in CANDIDATES)
     return min((cycles(one) for one in every), key=lambda found: found[0])[1]
 
 

@@ -48,8 +48,8 @@ def rms_norm(x: Any, weight: Any = None, *, residual: Any = None, eps: float = 1
 
     >>> import numpy as np
     >>> from basedsl_cute.ops import rms_norm
-    >>> rms_norm(np.array([[3, 4]], np.float32), eps=0.0)
-    array([[0.8485281, 1.1313709]], dtype=float32)
+    >>> rms_norm(np.ones((1, 2), np.float32), np.array([2, 3], np.float32), eps=0.0)
+    array([[2., 3.]], dtype=float32)
     """
     return _norm("rms_norm", x, weight, None, residual, eps)
 
