@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,9 @@ _BITS = 16
 _SIZE = _BITS // 8  # bytes of an element
 _MOVER_REGISTERS = 40  # of the producer's warps: those that move data have four vectors in flight
 _HALF_ALIGN = 1024  # bytes
+# Waves of the largest tiles up to which smaller ones were as fast or faster before a sum (measured
+# between two H200s, bench/results/2026-11-22-distributed.md).
+_FEW_WAVES = 8
 # Cycles until the first of what a peer pushes is there, and the bytes that arrive in a cycle
 # (measured between two H200s).
 _LATENCY, _LINK = 8750, 170
@@ -182,7 +186,8 @@ def _chosen(rows: int, ranks: int, n: int, k: int, blocks: int, gathers: bool) -
     """The configuration that is fastest by the model of `ops.hopper.config`, for shards of `rows`.
 
     With an all-gather, multiprocessors that no tile of this rank's own shard is left for wait at
-    the beginning until what they need has arrived.
+    the beginning until what they need has arrived. With a sum, the last tiles leave while nothing
+    is multiplied: the largest tiles are for many waves.
     """
 
     def cycles(one: dict[str, Any]) -> tuple[float, Config]:
@@ -193,7 +198,14 @@ def _chosen(rows: int, ranks: int, n: int, k: int, blocks: int, gathers: bool) -
         waiting = max(0.0, 1 - own / blocks) if gathers else 0.0
         return found[0] + waiting * arrival, found[1]
 
-    every = ({**one, "producer_registers": _MOVER_REGISTERS} for one in CANDIDATES)
+    wide = max(CANDIDATES, key=lambda one: math.prod(one["tile"][:2]))["tile"]
+    waves = -(-rows * ranks // wide[0]) * -(-n // wide[1]) / blocks
+    small = not gathers and waves <= _FEW_WAVES
+    every = (
+        {**one, "producer_registers": _MOVER_REGISTERS}
+        for one in CANDIDATES
+        if not small or math.prod(one["tile"][:2]) < math.prod(wide[:2])
+    )
     return min((cycles(one) for one in every), key=lambda found: found[0])[1]
 
 
