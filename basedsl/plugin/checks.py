@@ -54,6 +54,15 @@ def _is_spec(value: Any) -> bool:
     return callable(value) and hasattr(value, f"{GROUP}_spec")
 
 
+def answers_other_hooks(module: Any, specs: Sequence[Any]) -> bool:
+    """True if a plugin answers a hook that `specs` do not have."""
+    known = hook_names(specs)
+    return any(
+        name not in known and hasattr(getattr(module, name, None), f"{GROUP}_impl")
+        for name in dir(module)
+    )
+
+
 def inspected(module: Any, name: str, specs: Sequence[Any]) -> Plugin:
     """Check a plugin on a manager of its own, and collect its answers."""
     known = hook_names(specs)

@@ -22,7 +22,7 @@ from basedsl.options import NO_PLUGINS, Options
 from basedsl.plugin import hookspecs
 from basedsl.plugin.answers import Answer, PluginError, answers, ask, described
 from basedsl.plugin.chain import chained, first, noted
-from basedsl.plugin.checks import Plugin, hook_names, inspected, new_pluggy
+from basedsl.plugin.checks import Plugin, answers_other_hooks, hook_names, inspected, new_pluggy
 from basedsl.plugin.entry_points import installed
 from basedsl.plugin.hookspecs import (
     CONFORMANCE_GROUP,
@@ -58,6 +58,7 @@ class PluginManager:
         self._lock = threading.RLock()
         self._discovered = self._discovering = False
         self._specs: list[Any] = [hookspecs]
+        self._has_hookspecs = False
         self._pluggy = new_pluggy(self._specs)
         self._plugins: dict[str, Plugin] = {}
         self._owners: dict[str, str] = {}
@@ -77,6 +78,8 @@ class PluginManager:
         with self._lock:
             if name in self._plugins:
                 raise PluginError(f"there are two plugins called {name!r}")
+            if answers_other_hooks(module, self._specs):
+                self._load_hookspecs()
             plugin = inspected(module, name, self._specs)
             for entry in plugin.dsls:
                 named = self._named_dsls().get(entry.name)
@@ -123,7 +126,6 @@ class PluginManager:
             if self._discovered or self._discovering:
                 return
             self._discovering = True
-            self._load_hookspecs()
             for point in self._points(GROUP):
                 if point.name in self._plugins:
                     continue
@@ -134,9 +136,17 @@ class PluginManager:
             self._discovered = True
 
     def _load_hookspecs(self) -> None:
+        """Import the modules in which plugins specify hooks, once somebody answers or asks one that
+        is not known: a DSL's own hooks cost nothing where it is not used.
+        """
+        if self._has_hookspecs:
+            return
+        self._has_hookspecs = True
         for point in self._points(HOOKSPEC_GROUP):
             try:
-                self._add_hookspecs(point.load())
+                module = point.load()
+                if module not in self._specs:
+                    self._add_hookspecs(module)
             except Exception as error:  # a plugin's code
                 self._break(point, error)
 
@@ -328,12 +338,13 @@ class PluginManager:
         Raises PluginError for a hook that no plugin specifies.
         """
         self.discover()
-        known = hook_names(self._specs)
         if not isinstance(hook, str):
-            if hook.__name__ not in known:  # of a DSL that is not installed
+            if hook.__name__ not in hook_names(self._specs):
                 self._add_hookspecs(sys.modules[hook.__module__])
             hook = hook.__name__
-        elif hook not in known:
+        elif hook not in hook_names(self._specs):
+            self._load_hookspecs()
+        if hook not in hook_names(self._specs):
             raise PluginError(f"no plugin specifies the hook {hook!r}")
         found = self._answers(hook, values.get("dsl"))
         made: list[Any] = ask(

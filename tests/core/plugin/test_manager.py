@@ -17,7 +17,6 @@ from basedsl.objectstage import Snapshot
 from basedsl.plugin import (
     DSL_GROUP,
     GROUP,
-    HOOKSPEC_GROUP,
     Command,
     DSLEntry,
     PluginError,
@@ -227,7 +226,7 @@ def test_nothing_is_imported_until_asked():
     assert asked == []
     manager.dsl_names()
     manager.dsl_names()
-    assert sorted(asked) == [GROUP, DSL_GROUP, HOOKSPEC_GROUP]
+    assert sorted(asked) == [GROUP, DSL_GROUP]
 
 
 def test_a_broken_plugin_is_reported_and_the_others_work():
