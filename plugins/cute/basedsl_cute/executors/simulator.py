@@ -30,8 +30,8 @@ from basedsl_cute.device.launch_checks import (
     report_failure,
 )
 from basedsl_cute.dialect.attributes import BYVAL
-from basedsl_cute.executors.arguments import raise_failure, tensors
 from basedsl_cute.dynamo import unseen_by_dynamo
+from basedsl_cute.executors.arguments import raise_failure, tensors
 from basedsl_cute.hardware.launch_limits import LaunchLimits
 from basedsl_cute.hardware.targets import SIM, TARGETS
 from basedsl_cute.hardware.tensor_map_format import BYTES
