@@ -1,5 +1,5 @@
-"""What kernels of attention's gradients on Hopper share: the configuration, the kernels before and
-behind, the producer warp, and operands in shared memory.
+"""Kernels of attention's gradients on Hopper share these parts: the configuration, the kernels
+before and behind, the producer warp, and operands in shared memory.
 """
 
 from __future__ import annotations
