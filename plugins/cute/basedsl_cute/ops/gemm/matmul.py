@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,7 @@ from basedsl_cute.ops.gemm.kernel_selection import (
     check_types,
     checked_out,
     choose_kernel,
+    configs_to_measure,
     element_type,
     extents_of,
     matrix_views,
@@ -42,6 +43,7 @@ from basedsl_cute.ops.gemm.kernel_selection import (
 )
 from basedsl_cute.ops.gemm.matrix_views import MatrixView
 from basedsl_cute.ops.gemm.operands import matrix
+from basedsl_cute.ops.gemm.tuning import TUNE, fastest_config, microseconds
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import parallel_split_k, split_k_gemm
 from basedsl_cute.utils.epilogue import per_column
@@ -91,7 +93,8 @@ def matmul(
         operands: a tuple of arrays that broadcast to the result, or numbers, for `epilogue`.
         tf32: see above.
         config: a `Config` of a module in `ops.blackwell`, `ops.hopper` or `ops.ampere`, instead of
-            the chosen one.
+            the chosen one; or "tune": the one that is fastest in measurements, which the first call
+            for arrays of a kind takes on a GPU. The result is kept on disk, for this GPU.
 
     Returns `out`, or the new array. PyTorch computes gradients of a, b, bias, residual and alpha,
     and compiles calls, unless there is an `out`, a `config`, an `epilogue` or an activation of your
@@ -335,6 +338,7 @@ class Request(NamedTuple):
     out_dtype: Any
     tf32: bool
     config: Any
+    is_candidate: bool = False  # `config` is one of those that tuning compares
 
 
 class Product(NamedTuple):
@@ -357,6 +361,8 @@ class Product(NamedTuple):
 
 def _plan(request: Request) -> Plan | EmptySums:
     """Check the arguments of a call, choose its kernel and compile it."""
+    if isinstance(request.config, str) and request.config == TUNE:
+        return _tuned_plan(request)
     product = _checked(request)
     if product.extents[2] == 0 and 0 not in product.full:
         return EmptySums(request)
@@ -370,7 +376,7 @@ def _plan(request: Request) -> Plan | EmptySums:
     views, extra_views, columns = matrix_views(
         *infos, product.given, product.batch, product.extents
     )
-    if config is None and (tf32 or product.a.dtype is not cute.Float32):
+    if (config is None or request.is_candidate) and (tf32 or product.a.dtype is not cute.Float32):
         views = with_copies_for_tma(views, product.a, product.b, product.extents[2])
     processors = _processors(product.a)
     kernel, config = choose_kernel(
@@ -403,6 +409,41 @@ def _plan(request: Request) -> Plan | EmptySums:
         problem,
         workspace,
     )
+
+
+def _tuned_plan(request: Request) -> Plan | EmptySums:
+    """The plan that takes least in measurements; on the simulator the usual one."""
+    usual = _plan(request._replace(config=None))
+    if not (isinstance(usual, Plan) and usual.problem and current_target().is_gpu):
+        return usual
+    lib, a, b, extras = request.lib, request.a, request.b, request.extras
+    result = lib.empty(usual.shape, usual.dtype, a) if request.out is None else request.out
+    infos = (operand_info(a, "a"), operand_info(b, "b"), operand_info(result, "out"))
+    views = (usual.a, usual.b, usual.c)
+    shape = problem_shape(*views, infos[0].shape[-1])
+    candidates = configs_to_measure(
+        usual.problem.kernel,
+        infos[0].dtype,
+        infos[2].dtype,
+        shape,
+        _tma_support(views, infos),
+        _processors(infos[0]),
+    )
+
+    def plan_of(config: Any) -> Any:
+        return _plan(request._replace(config=config, is_candidate=True))
+
+    def measure(config: Any) -> float:
+        plan = plan_of(config)
+        arrays = plan.a.of(a, lib), plan.b.of(b, lib), plan.c.of(result, lib)
+        pairs = zip(extras, plan.extras, strict=True)
+        more = tuple(x if v is None else v.of(x, lib) for x, v in pairs)
+        return microseconds(lib, plan, arrays, plan.workspace, more)
+
+    names = tuple(one.dtype.__name__ for one in infos)
+    kind = (names, shape, replace(usual.problem, config=None))
+    found = fastest_config(candidates, measure, product, kind, lib.stream(a))
+    return usual if found is None else plan_of(found)
 
 
 def _checked(request: Request) -> Product:
