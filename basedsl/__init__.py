@@ -193,7 +193,8 @@ if TYPE_CHECKING:
         span_of_location,
         storage_width,
     )
-    from basedsl.options import OptionError, Options, kept, option
+    from basedsl.option_fields import OptionError, kept, option
+    from basedsl.options import Options
     from basedsl.plugin import (
         Command,
         ConformanceEntry,

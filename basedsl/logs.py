@@ -10,7 +10,8 @@ import sys
 import threading
 from pathlib import Path
 
-from basedsl.options import OptionError, Options
+from basedsl.option_fields import OptionError
+from basedsl.options import Options
 
 ROOT = "basedsl"
 FILE = "basedsl.log"
