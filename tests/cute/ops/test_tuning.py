@@ -10,7 +10,6 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLCallError, DSLTypeError
 from basedsl_cute.device import driver
-from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.ops import matmul
 from basedsl_cute.ops.ampere import gemm as ampere_gemm
@@ -95,9 +94,7 @@ def test_what_is_measured_fits(bits, out):
     seen = set()
     for shape in ((64, 14336, 4096), (1536, 1536, 8192), (128, 128, 65536), (1000,) * 3):
         for turned in (False, True):
-            every = heuristics.ranked_hopper_kernels(
-                *shape, 1, bits, out.width, 132, True, turned
-            )
+            every = heuristics.ranked_hopper_kernels(*shape, 1, bits, out.width, 132, True, turned)
             assert len(every) == len(set(every)) > 5
             for cfg in every:
                 c, inner = out, cfg
