@@ -89,7 +89,8 @@ class Config:
 
     def piece(self, dtype: Any) -> tuple[int, int]:
         """(M, N) of the piece of C that a consumer stores at once, in elements: 64 rows of 128
-        bytes, or of the largest power of two columns, from 8 and 16 bytes on, that divides the tile's N.
+        bytes, or of the largest power of two columns, at least 8 and 16 bytes, that divides the
+        tile's N.
 
         Raises DSLTypeError if none does.
         """
