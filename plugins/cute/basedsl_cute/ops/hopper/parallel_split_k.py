@@ -41,9 +41,7 @@ class Config:
         if not isinstance(self.gemm, hopper_gemm.Config | split_k_gemm.Config):
             raise ValueError(f"{self}: gemm must be a Config of hopper.gemm or hopper.split_k_gemm")
         if self.sharing not in (1, 2, 4, 8) or self.sharing > self.parts:
-            raise ValueError(
-                f"{self}: 1, 2, 4 or 8 threads share a vector, at most `parts`"
-            )
+            raise ValueError(f"{self}: 1, 2, 4 or 8 threads share a vector, at most `parts`")
 
     def check_parts(self, k: int, bits: int) -> None:
         """Raise DSLTypeError unless K, in elements of `bits` bits, divides into the slices."""
