@@ -11,8 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError, with_article
 from basedsl_cute.dsl.hardware_info import HardwareInfo
@@ -24,6 +22,7 @@ from basedsl_cute.ops.ampere import gemm_tma, sgemm
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.blackwell import gemm as blackwell_gemm
 from basedsl_cute.ops.gemm.epilogue import FusedEpilogue
+from basedsl_cute.ops.gemm.epilogue_operands import NOTHING, epilogue_operands, is_array
 from basedsl_cute.ops.gemm.kernel_selection import (
     Matrices,
     OperandInfo,
@@ -46,10 +45,8 @@ from basedsl_cute.ops.gemm.operands import matrix
 from basedsl_cute.ops.gemm.tuning import TUNE, fastest_config, microseconds
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import parallel_split_k, split_k_gemm
+from basedsl_cute.ops.plan_cache import PlanCache
 from basedsl_cute.utils.epilogue import per_column
-
-_MOST_PLANS = 4096
-_NOTHING: tuple[Any, ...] = ()
 
 
 def matmul(
@@ -63,7 +60,7 @@ def matmul(
     alpha: float | None = None,
     out_dtype: Any = None,
     epilogue: Any = None,
-    operands: tuple[Any, ...] = _NOTHING,
+    operands: tuple[Any, ...] = NOTHING,
     tf32: bool = False,
     config: Any = None,
 ) -> Any:
@@ -122,12 +119,12 @@ def matmul(
         from basedsl_cute.ops.gemm.torch_matmul import torch_matmul  # it imports PyTorch
 
         return torch_matmul(a, b, bias, residual, alpha, activation, out_dtype, tf32)
-    extras = _extras(lib, a, bias, residual, alpha, epilogue, operands)
+    extras = epilogue_operands(lib, a, bias, residual, alpha, epilogue, operands)
     key = (
         lib.key(a),
         _key(lib, b, "b"),
         None if out is None else _key(lib, out, "out"),
-        tuple([_key(lib, x, "an operand") if _is_array(x) else type(x) for x in extras]),
+        tuple([_key(lib, x, "an operand") if is_array(x) else type(x) for x in extras]),
         (bias is None, residual is None, alpha is None),
         activation,
         epilogue,
@@ -150,23 +147,8 @@ def matmul(
         else:
             fused = epilogue
         plan = _plan(Request(lib, a, b, out, extras, fused, out_dtype, tf32, config))
-        if len(_plans) >= _MOST_PLANS:
-            _plans.clear()
-        _plans[key] = plan
+        _plans.keep(key, plan)
     return plan.run(lib, a, b, out, extras)
-
-
-def _is_array(x: Any) -> bool:
-    return not isinstance(x, int | float)
-
-
-def _in_float64(lib: ArrayLibrary, like: Any, x: Any) -> Any:
-    """An array of the number, if it is one."""
-    if not isinstance(x, float):
-        return x
-    made = lib.empty((1,), like.dtype, like)
-    made[...] = x
-    return made
 
 
 def _is_users(epilogue: Any) -> bool:
@@ -183,43 +165,6 @@ def _key(lib: ArrayLibrary, x: Any, name: str) -> Any:
             hint="pass arrays of one library",
         )
     return lib.key(x)
-
-
-def _extras(
-    lib: ArrayLibrary,
-    a: Any,
-    bias: Any,
-    residual: Any,
-    alpha: Any,
-    epilogue: Any,
-    operands: tuple[Any, ...],
-) -> tuple[Any, ...]:
-    """The epilogue's operands, in the order of `FusedEpilogue` or of the user's function."""
-    if alpha is bias is residual is epilogue is None and operands is _NOTHING:
-        return ()
-    if isinstance(alpha, int | np.generic):
-        alpha = float(alpha)
-    # Numbers are Float32 in kernels, arrays what they are.
-    is_wide = str(a.dtype).endswith("float64")
-    if is_wide:
-        alpha = _in_float64(lib, a, alpha)
-    own = tuple([x for x in (alpha, bias, residual) if x is not None])
-    if not isinstance(operands, tuple | list):
-        raise DSLTypeError(
-            f"operands= is {with_article(type(operands))}",
-            hint="pass a tuple of arrays and numbers: operands=(x,)",
-        )
-    if epilogue is None:
-        if len(operands):
-            raise DSLTypeError("operands= are those of an epilogue", hint="pass epilogue= too")
-        return own
-    if own:
-        raise DSLTypeError(
-            "an epilogue replaces bias, residual and alpha",
-            hint="take them as operands: epilogue=lambda sums, bias: ..., operands=(bias,)",
-        )
-    given = [x.item() if isinstance(x, np.generic) else x for x in operands]
-    return tuple([_in_float64(lib, a, x) for x in given] if is_wide else given)
 
 
 # Plans -------------------------------------------------------------------------------------------
@@ -322,7 +267,7 @@ class EmptySums:
         return self.plan.run(lib, self._zeros(lib, a, -1), self._zeros(lib, b, -2), out, extras)
 
 
-_plans: dict[Any, Plan | EmptySums] = {}
+_plans: PlanCache[Plan | EmptySums] = PlanCache()
 _kernels: dict[Any, Callable[..., Any]] = {}
 
 
@@ -463,7 +408,7 @@ def _checked(request: Request) -> Product:
         checked_out(out, shape, kind if request.out_dtype is not None else None)
     missing = _missing_mode(ranks, len(shape))
     given = [
-        operand_info(x, "an operand", missing) if _is_array(x) else None for x in request.extras
+        operand_info(x, "an operand", missing) if is_array(x) else None for x in request.extras
     ]
     check_devices(info_a, info_b, *given, *([] if out is None else [operand_info(out, "out")]))
     product = Product(ranks, info_a, info_b, given, batch, (m, n, k), shape, dtype)
@@ -541,7 +486,7 @@ def _compiled(
         # A user's function may read values that change: a call of the jit function checks them.
         return lambda *arguments: product(*arguments, problem)
     kinds = tuple(tensor_argument(x, None, "") for x in arrays)
-    more = tuple(tensor_argument(x, None, "") if _is_array(x) else type(x) for x in extras)
+    more = tuple(tensor_argument(x, None, "") if is_array(x) else type(x) for x in extras)
     key = (problem, kinds, more, current_target().name)
     found = _kernels.get(key)
     if found is None:
