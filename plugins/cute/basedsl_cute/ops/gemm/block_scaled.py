@@ -57,8 +57,9 @@ class BlockScaled:
             raise DSLTypeError(f"elements are a row-major matrix or several, not {whole.shape}")
         self.elements, self.factors, self.form, self.is_turned = elements, factors, form, is_turned
         *batch, rows, width = whole.shape
-        self._shape = (*batch, rows, width * 8 // FORMATS[form].element.width)
-        wanted = math.prod(batch) * scale_bytes(*self._shape[-2:], form)
+        columns = width * 8 // FORMATS[form].element.width
+        self._shape = (*batch, rows, columns)
+        wanted = math.prod(batch) * scale_bytes(rows, columns, form)
         if math.prod(scales.shape) != wanted or library(factors, "BlockScaled") is not lib:
             raise DSLTypeError(
                 f"factors has {math.prod(scales.shape)} bytes; {form} of {self._shape} has {wanted}"
