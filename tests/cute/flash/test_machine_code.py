@@ -46,8 +46,9 @@ def check(head, config, variant):
     lse = np.zeros((4, 2, 256), np.float32).transpose(2, 1, 0)
     compiled = cute.compile(
         flash._launch,
-        *(x, x, x, x, lse, None, None, (None,) * 4, (None, None, None, ())),
-        *(1.0, 1, 256, 132, head, head, variant, config, 0),
+        *(x, x, x, x, lse, None, None, None),
+        *((None,) * 4, (None, None, None, ()), (None,) * 3),
+        *(1.0, 1.0, 1, 256, 132, head, head, variant, config, 0),
         options="--gpu-arch sm_90a",
     )
     (kernel,) = compiled.resources.values()

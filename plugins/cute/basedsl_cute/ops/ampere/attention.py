@@ -251,7 +251,8 @@ def forward_kernel(
 @dataclass
 class Result:
     """The result of a kernel: the tensors that it writes, the sequence, and its batch in them.
-    `is_first` is True for the one of several splits that counts the sinks.
+    `is_first` is True for the one of several splits that counts the sinks. Results are multiplied
+    by `scale`, if any.
     """
 
     out: Any
@@ -262,6 +263,7 @@ class Result:
     batch: Any
     slot: Any
     is_first: Any
+    scale: Any = None
 
 
 @cute.jit
@@ -291,6 +293,8 @@ def finish(
             sink = cute.Float32(result.sinks[own_head]) * LOG2_E
             sink = cute.where(result.is_first, sink, -cute.Float32.inf)
         inverse, log = softmax.finish(r, sink)
+        if cute.const_expr(result.scale is not None):
+            inverse = inverse * result.scale
         values = cute.make_rmem_tensor((cute.size(sums, mode=[1]),), out.element_type)
         row_sums = (sums[r, None].load() * inverse).to(out.element_type)
         values.store(row_sums.reshape(values.shape))
