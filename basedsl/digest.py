@@ -15,6 +15,7 @@ import os
 import sys
 import types
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -184,4 +185,19 @@ def _is_library_now(name: str) -> bool:
     filename = getattr(sys.modules.get(name), "__file__", None)
     if filename is None:
         return False
-    return is_internal(filename) or "site-packages" in filename or "dist-packages" in filename
+    if is_internal(filename) or "site-packages" in filename or "dist-packages" in filename:
+        return True
+    package = getattr(sys.modules.get(name.partition(".")[0]), "__file__", None)
+    return package is not None and _is_installed(package)
+
+
+@functools.cache
+def _is_installed(filename: str) -> bool:
+    """Return True for the file of a top-level module that `pip install --target` has put into a
+    folder of the user's: a distribution there lists it.
+    """
+    path = Path(filename)
+    folder = path.parents[1 if path.name == "__init__.py" else 0]
+    line = f"\n{path.relative_to(folder).as_posix()},"
+    lists = folder.glob("*.dist-info/RECORD")
+    return any(line in f"\n{one.read_text('utf-8', 'replace')}" for one in lists)

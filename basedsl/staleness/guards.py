@@ -548,9 +548,11 @@ class Guards:
                 if isinstance(slot, types.MemberDescriptorType):
                     yield name, slot
 
-    def _foreign(self, module: str | None) -> bool:
-        """Return True if a module is a library's, other than the one that defines the functions."""
-        if module and module.partition(".")[0] in self._own:
+    def _foreign(self, module: Any) -> bool:
+        """Return True if a module is a library's, other than the one that defines the functions.
+        `module` is the `__module__` of a class: no text for some metaclasses of extensions.
+        """
+        if isinstance(module, str) and module.partition(".")[0] in self._own:
             return is_internal(getattr(sys.modules.get(module), "__file__", None) or "")
         return digest.is_library(module)
 
