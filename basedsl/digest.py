@@ -105,11 +105,22 @@ def of_value(value: Any) -> str | None:
 
 
 def of_class(cls: type) -> str:
-    """Return a class as text: its name, and the stamp of its module. A metaclass of an extension
-    may have no text as its `__module__`.
-    """
-    module = cls.__module__ if isinstance(cls.__module__, str) else "builtins"
+    """Return a class as text: its name, and the stamp of its module."""
+    module = module_of(cls) or "builtins"
     return f"class {module}.{cls.__qualname__} {stamp(module)}"
+
+
+def module_of(cls: type) -> str | None:
+    """Return the name of the module that defines a class. Its metaclass may say something else as
+    its `__module__`; a class with a property of that name is taken for its first method's.
+    """
+    name = _MODULE.__get__(cls)
+    if isinstance(name, str):
+        return name
+    methods = (x for x in vars(cls).values() if isinstance(x, types.FunctionType))
+    if isinstance(name, property):
+        methods = (x for x in (name.fget, *methods) if isinstance(x, types.FunctionType))
+    return next((x.__module__ for x in methods), None)
 
 
 @functools.cache
@@ -162,6 +173,8 @@ def _stamps(folder: str) -> Iterator[str]:
             yield from _stamps(entry.path)
 
 
+# `type`'s own descriptor: a metaclass may have another of that name.
+_MODULE = vars(type)["__module__"]
 _library: dict[str, bool] = {}
 
 

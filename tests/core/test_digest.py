@@ -1,4 +1,4 @@
-"""Modules that are taken for libraries: their files are stamped, their functions are not followed."""
+"""Modules that are taken for libraries: their functions are not followed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIST = "other.py,sha256=x,1\nheld_package/__init__.py,sha256=x,1\nheld_package/p
 def test_packages_that_pip_put_into_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`pip install --target FOLDER` leaves lists of files in FOLDER; the user's own are not there."""
+    """`pip install --target FOLDER` leaves lists of its files there, without the user's own."""
     for name in ("held_package/__init__.py", "held_package/part.py", "held_own.py"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
