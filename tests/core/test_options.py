@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from basedsl.options import OptionError, Options, option
+from basedsl.option_fields import OptionError, option
+from basedsl.options import Options
 
 
 @dataclass(frozen=True, kw_only=True)
