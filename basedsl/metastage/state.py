@@ -15,7 +15,7 @@ import dis
 import functools
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
@@ -250,6 +250,24 @@ class State:
                     "loop with range_constexpr",
                 )
         self._foreign.check_outliving()
+
+
+def reached_from(values: Mapping[str, Any]) -> StateSnapshot:
+    """Return the contents of all places that the values of some variables lead to."""
+    state = State((), ())
+    state.cells = {name: CellType(value) for name, value in values.items()}
+    return state.capture()
+
+
+def changed_since(before: StateSnapshot) -> str | None:
+    """Return the path of something that is not as it was, or of an iterator that was advanced."""
+    for contents in before.values():
+        if not same_contents(contents, refreshed(contents)):
+            return contents.prefix
+        for index, where in contents.positions:
+            if position(contents.leaves[index]) != where:
+                return contents.path(index)
+    return None
 
 
 def same_contents(a: PlaceContents, b: PlaceContents) -> bool:

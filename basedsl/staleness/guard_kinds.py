@@ -220,9 +220,11 @@ class AttributesGuard:
         return rows + [(ITEM, id(table), id(k), id(v)) for k, v in self.recorded.items()]
 
 
+# What no program means by an attribute; Python itself makes some of these late: `copyreg`, which
+# `copy` and `pickle` ask, `__slotnames__`.
 _NOISE = frozenset(
     "__dict__ __weakref__ __doc__ __module__ __abstractmethods__ _abc_impl __static_attributes__ "
-    "__firstlineno__".split()
+    "__firstlineno__ __slotnames__".split()
 )
 
 
@@ -236,6 +238,8 @@ class ClassGuard:
 
     def now(self) -> dict[str, Any]:
         found = {k: v for k, v in vars(self.cls).items() if k not in _NOISE}
+        if found.get("__annotations__") == {}:  # made by the first who asks
+            del found["__annotations__"]
         found["__bases__"] = self.cls.__bases__
         return found
 
