@@ -1,8 +1,9 @@
 """`any` and `all` of traced code: items after one of run time are computed only if Python would.
 
-Where the items come from `f(x) for x in ...`, each later one is a branch of its own. Other iterators
-(`map`, generators, comprehensions with conditions) give their items while compiling; these later
-items are computed whatever the earlier ones are, so they must have no effect that a program sees.
+Where the items come from `f(x) for x in ...`, each later one is a branch of its own. Other
+iterators (`map`, generators, comprehensions with conditions) give their items while compiling;
+these later items are computed whatever the earlier ones are, so they must have no effect that a
+program sees.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from basedsl.errors import DSLError, DSLNameError, with_article
-from basedsl.location import Span, is_internal
+from basedsl.location import Span, file_of_module, is_internal
 from basedsl.metastage.carried_types import same_leaf
 from basedsl.metastage.chosen_member import ChosenMember
 from basedsl.metastage.contents import is_opaque_class, may_change
@@ -307,8 +307,8 @@ def _is_users(cls: Any) -> bool:
     """Return True if objects of a class belong to the program, not to a library."""
     if cls in (list, dict, set, deque, bytearray):
         return True
-    filename: str | None = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    if filename is None:
+    filename = file_of_module(sys.modules.get(cls.__module__))
+    if not filename:
         return bool(cls.__module__ == "__main__")
     return not is_internal(filename) and "-packages" not in filename
 
