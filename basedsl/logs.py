@@ -26,7 +26,7 @@ def logger(name: str) -> logging.Logger:
     return logging.getLogger(f"{ROOT}.{name}")
 
 
-def configure(settings: Options) -> None:
+def configure_logs(settings: Options) -> None:
     """Install the handlers that `settings` asks for."""
     global _installed
     file = (settings.dump_dir or Path.cwd()) / FILE if settings.log_to_file else None

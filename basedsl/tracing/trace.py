@@ -108,7 +108,7 @@ class Trace:
         options: Any = None,
         extension: Any = None,
         outside: Outside | None = None,
-        pick: Pick | None = None,
+        pick: Pick,
     ) -> None:
         self.language = language
         self.bindings = bindings
@@ -124,7 +124,7 @@ class Trace:
         #: The decorated functions traced so far, and the rewritten form of each.
         self.functions: list[Any] = []
         self.outside = outside
-        self.pick: Pick = pick or _no_pick
+        self.pick = pick
         self.on_meeting: Callable[[], None] = lambda: None  # called after `meets`
         #: Called with each enumeration of which a member is chosen at run time.
         self.on_choice: Callable[[Any], None] = lambda cls: None
@@ -413,10 +413,6 @@ class Trace:
         finally:
             region.closed = True
             self.region = region.parent  # type: ignore[assignment]
-
-
-def _no_pick(thunks: Sequence[Callable[[], Any]], place: Any) -> Any:
-    raise NotImplementedError("this trace has no control flow")
 
 
 def current_trace_or_none() -> Trace | None:

@@ -56,10 +56,16 @@ def check(head, config, variant):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("head", [64, 128])
+@pytest.mark.parametrize(
+    ("head", "config"),
+    [
+        (64, attention_backward.Config(ahead=True)),
+        (128, attention_backward.Config()),
+        (256, attention_backward.Config((64, 64))),
+    ],
+)
 @pytest.mark.parametrize("right", [None, 0])
-def test_the_gradients_for_hopper_spill_nothing(head, right):
-    config = attention_backward.Config()
+def test_the_gradients_for_hopper_spill_nothing(head, config, right):
     x = np.zeros((4, 2, 256, head), np.float16).transpose(2, 3, 1, 0)
     rows = config.tile[0]
     lse = np.zeros((4, 2, 256), np.float32).transpose(2, 1, 0)

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 from basedsl import DSLCallError, Numeric
-from basedsl_cute.algebra import congruent
+from basedsl_cute.algebra import is_congruent
 from basedsl_cute.algebra.dynamic import mul
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple, unflatten_tuple
 from basedsl_cute.hardware.address_space import AddressSpace
@@ -123,7 +123,7 @@ def make_fake_tensor(
     shape and stride that differ in nesting.
     """
     shape, stride = _checked_leaves(shape, "shape"), _checked_leaves(stride, "stride")
-    if not congruent(shape, stride):
+    if not is_congruent(shape, stride):
         raise DSLCallError(f"shape {shape} and stride {stride} differ in rank or nesting")
     natural = max(1, _checked(dtype).width // 8)
     return FakeTensor(dtype, shape, stride, str(memspace), max(assumed_align or 1, natural))

@@ -34,6 +34,7 @@ from basedsl_cute.ops.layer.rows import (
     sum_buffer,
     this_row,
 )
+from basedsl_cute.ops.plan_cache import PlanCache
 
 
 def rms_norm(x: Any, weight: Any = None, *, residual: Any = None, eps: float = 1e-6) -> Any:
@@ -102,7 +103,8 @@ def norm_backward(
     key = (operation, has_bias, *[None if x is None else lib.key(x) for x in given])
     plan = _plans.get(key)
     if plan is None:
-        plan = _keep(key, _backward_plan(lib, operation, grad, z, weight, has_bias, grad_z))
+        made = _backward_plan(lib, operation, grad, z, weight, has_bias, grad_z)
+        plan = _plans.keep(key, made)
     if not plan.is_direct:
         grad, z, weight, grad_z = (None if x is None else lib.compact(x) for x in given)
     out = lib.empty(tuple(z.shape), z.dtype, z)
@@ -155,14 +157,7 @@ class _Plan:
     compiled: dict[str, Any] = field(default_factory=dict)  # by target
 
 
-_MOST_PLANS = 4096
-_plans: dict[Any, _Plan] = {}
-
-
-def _keep(key: Any, plan: _Plan) -> _Plan:
-    if len(_plans) >= _MOST_PLANS:
-        _plans.clear()
-    return _plans.setdefault(key, plan)
+_plans: PlanCache[_Plan] = PlanCache()
 
 
 def _call(plan: _Plan, launch: Any, arrays: Any, numbers: Any, stream: int) -> None:
@@ -195,7 +190,7 @@ def _norm(operation: str, x: Any, weight: Any, bias: Any, residual: Any, eps: fl
     key = (operation, *[None if other is None else lib.key(other) for other in given])
     plan = _plans.get(key)
     if plan is None:
-        plan = _keep(key, _forward_plan(lib, operation, x, weight, bias, residual))
+        plan = _plans.keep(key, _forward_plan(lib, operation, x, weight, bias, residual))
     if not plan.is_direct:
         x, residual, weight, bias = (
             None if other is None else lib.compact(other) for other in given

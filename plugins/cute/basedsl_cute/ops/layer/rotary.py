@@ -17,6 +17,7 @@ from basedsl_cute import arch
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.layer.rows import element_type
+from basedsl_cute.ops.plan_cache import PlanCache
 
 _THREADS = 256
 
@@ -52,9 +53,7 @@ def rotary(x: Any, cos: Any, sin: Any, *, interleaved: bool = False, inverse: bo
     key = (lib.key(x), lib.key(cos), lib.key(sin), interleaved, inverse, current_target().name)
     found = _plans.get(key)
     if found is None:
-        if len(_plans) >= _MOST_PLANS:
-            _plans.clear()
-        found = _plans[key] = _plan(lib, x, cos, sin, interleaved, inverse)
+        found = _plans.keep(key, _plan(lib, x, cos, sin, interleaved, inverse))
     if not found.is_direct:
         x, cos, sin = lib.compact(x), lib.compact(cos), lib.compact(sin)
     y = lib.empty(x.shape, x.dtype, x)
@@ -94,8 +93,7 @@ class _Plan:
     compiled: Any = None
 
 
-_MOST_PLANS = 4096
-_plans: dict[Any, _Plan] = {}
+_plans: PlanCache[_Plan] = PlanCache()
 
 
 def _plan(lib: ArrayLibrary, x: Any, cos: Any, sin: Any, interleaved: bool, inverse: bool) -> _Plan:
