@@ -41,10 +41,12 @@ def quantifier(original: Any, name: str, wanted: bool, parts: Callable[..., Any]
 
     def decide(items: Any) -> Any:
         if isinstance(items, Range) and not items.is_static:
-            return _over_range(items, *parts(items, f"{name}()"), wanted)
+            count, item = parts(items, f"{name}()")
+            return _over_range(items, count, item, wanted)
         taken = _taken_apart(items)
         if taken is not None:
-            return _in_branches(*taken, name, wanted)
+            things, item = taken
+            return _in_branches(things, item, name, wanted)
         return resolve(original)(items if isinstance(items, Range) else _checked(items, name))
 
     return decide
@@ -99,7 +101,9 @@ def _taken_apart(items: Any) -> tuple[Any, Item] | None:
         return None
     if inspect.getgeneratorstate(items) != inspect.GEN_CREATED:
         return None
-    held = items.gi_frame.f_locals
+    frame = items.gi_frame
+    assert frame is not None
+    held = frame.f_locals
     return held["items"], held["item"]
 
 
