@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.location import is_internal
+from basedsl.location import file_of_module, is_internal
 from basedsl.numeric import Numeric
 
 
@@ -135,7 +135,7 @@ def module_stamp(module: str) -> str:
     """Return the modification time (ns) and size (bytes) of a module's file; "" for a built-in
     one.
     """
-    return file_stamp(getattr(sys.modules.get(module), "__file__", None))
+    return file_stamp(file_of_module(sys.modules.get(module)) or None)
 
 
 def file_stamp(path: str | None) -> str:
@@ -195,7 +195,7 @@ def _is_library_now(name: str) -> bool:
         return False
     if name.partition(".")[0] in sys.stdlib_module_names:
         return True
-    filename = getattr(sys.modules.get(name), "__file__", None)
+    filename = file_of_module(sys.modules.get(name)) or None
     if filename is None:
         return False
     if is_internal(filename) or "site-packages" in filename or "dist-packages" in filename:
