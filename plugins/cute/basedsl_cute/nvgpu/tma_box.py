@@ -254,8 +254,8 @@ def stretches_of(along: Any, paths: Sequence[tuple[int, ...]]) -> list[tuple[int
 
 
 def share_of_box(box: Box, parts: int, bits: int) -> Box:
-    """Return the part of a box that each of several blocks loads: a slice of its slowest mode, or of
-    a faster one where each has one of the slower ones. So it is contiguous in shared memory.
+    """Return the part of a box that each of several blocks loads: a slice of its slowest mode,
+    or of a faster one where it has one of the slower ones, so that it is contiguous.
     """
     if parts == 1:
         return box
