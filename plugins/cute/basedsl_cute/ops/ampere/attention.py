@@ -38,8 +38,8 @@ class Config:
 
     `tile` is (queries, keys), `warps` the number of warps along queries, `packed` the number of
     heads whose queries alternate as the rows of a tile, `splits` the number of blocks that share
-    the keys of a tile of queries. With `overlap` the kernel starts while the preceding one ends
-    (programmatic dependent launch, from sm_90 on).
+    the keys of a tile of queries. With `overlap` the kernel that joins their results starts while
+    this one ends (programmatic dependent launch, from sm_90 on).
     """
 
     tile: tuple[int, int] = (64, 64)
@@ -126,8 +126,8 @@ def forward_kernel(
     cfg: cute.Constexpr,
 ):
     if cute.const_expr(cfg.overlap):
+        # Not waited for by itself: a grid that takes places beside its predecessor lies unevenly.
         arch.griddepcontrol_launch_dependents()
-        arch.griddepcontrol_wait()
     (m, n), head_k, head_v = cfg.tile, q.shape[1], v.shape[1]
     dtype = q.element_type
     thread = arch.thread_idx()[0]
@@ -409,5 +409,4 @@ def forward(
         block=(cfg.threads, 1, 1),
         stream=stream,
         min_blocks_per_mp=1,
-        use_pdl=cfg.overlap,
     )

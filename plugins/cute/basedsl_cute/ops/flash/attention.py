@@ -35,6 +35,7 @@ from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention as hopper
 
 _MOST_SPLITS = 128
+_MOST_WAVES = 8  # of blocks that share keys
 _LAYOUTS = ("bshd", "bhsd")
 
 
@@ -223,8 +224,8 @@ HOPPER_CONFIGS = {
     ),
     128: (
         hopper.Config((128, 128), query_stages=2, persistent=True),
-        hopper.Config((128, 160), persistent=True, between=False),
-        hopper.Config((128, 96), turns=True, persistent=True),
+        hopper.Config((128, 160), persistent=True, between=False, pinned=False),
+        hopper.Config((128, 96), turns=True, persistent=True, between=False),
     ),
     192: (
         hopper.Config((128, 96), persistent=True),
@@ -242,7 +243,7 @@ NARROW_CONFIG = hopper.Config((128, 128), persistent=True)  # of elements of 8 b
 _FEW_KEYS = 1024
 _HOPPER_WINDOW = hopper.Config((128, 128), query_stages=2, persistent=True)
 _HOPPER_MASK = hopper.Config((128, 128), query_stages=2, persistent=True, between=False)
-_HOPPER_FEW_KEYS = hopper.Config((128, 128), query_stages=2, persistent=True)
+_HOPPER_FEW_KEYS = hopper.Config((128, 128), query_stages=2, turns=True, persistent=True)
 
 
 def _chosen(
@@ -274,11 +275,17 @@ def _chosen(
         warps = 4
     overlap = target.is_gpu and DEPENDENT_LAUNCH.is_met_by(target)
     config = ampere.Config(tile, warps, packed, overlap=overlap)
-    processors = _multiprocessors(q)
     blocks = -(-longest * packed // tile[0]) * (extents.heads // packed) * extents.batches
     steps = -(-extents.keys // tile[1])
-    resident = processors * (6 if warps == 1 else 2)  # blocks, for loads in flight
-    splits = min(_MOST_SPLITS, resident // max(blocks, 1), steps // 4)
+    if warps == 1:
+        resident = _multiprocessors(q) * 4  # blocks that have loads in flight at a time
+        splits = min(resident // max(blocks, 1), steps // 4)
+        if splits < 2:
+            # Many short blocks leave less of the last ones alone.
+            splits = min(-(-_MOST_WAVES * resident // max(blocks, 1)), steps // 16)
+    else:
+        splits = min(_multiprocessors(q) * 2 // max(blocks, 1), steps // 4)
+    splits = min(_MOST_SPLITS, splits)
     return config if splits < 2 else replace(config, splits=splits)
 
 
