@@ -160,7 +160,7 @@ class GeforceGemm:
         )
         work = sched.initial_work_tile_info()
 
-        # For sm_120 ptxas calls a function of the system for TMA, and so ignores setmaxnreg (C7506):
+        # For sm_120 ptxas calls a function of the system for TMA, so it ignores setmaxnreg (C7506):
         # all of 288 threads have 168 registers, which is why tiles of groups have 64 columns.
         if warp_idx == self.load_warp:
             state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, self.stages)
