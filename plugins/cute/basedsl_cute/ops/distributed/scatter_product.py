@@ -135,7 +135,7 @@ class Exchange:
         _announce(self, epi_store, tile_idx)
 
     def place(self, epi_store: Any, tile_idx: Any) -> tuple[Any, Any]:
-        """Whether a tile exists, and the number of its flag: one for the rows of a warpgroup."""
+        """Return if a tile exists, and the number of its flag: one for the rows of a warpgroup."""
         m, n, _ = tile_idx
         tiles_m, tiles_n = self.tiles
         flag = (m * tiles_n + n) * self.plan.cfg.warpgroups_per_tile + epi_store.row_block
