@@ -267,7 +267,7 @@ def scatter_product_kernel(
     else:
         arch.setmaxregister_increase(cfg.consumer_registers)
         exchange = Exchange(stores, w, rows, n, half_bytes, plan, everywhere)
-        output = Output(*stores.own, exchange=exchange)
+        output = Output(stores.own[0], stores.own[1], (), exchange)
         consumer_warpgroup(block, output, scheduler, work, k_tiles, kinds, cfg, None)
     end_launch(w)
 
