@@ -270,7 +270,7 @@ class Guards:
             self._value(guard.recorded)
         if value is os.environ or value is getattr(os, "environb", None):
             self._whole_environment()
-        elif not inner or not self._foreign(type(value).__module__):
+        elif not inner or not self._foreign(digest.module_of(type(value))):
             self._instance(value)
 
     def _function(self, fn: types.FunctionType) -> None:
@@ -452,11 +452,11 @@ class Guards:
             type(value) not in _VALUES
             and getattr(value, "__dict__", None)
             and not isinstance(value, enum.Enum)
-            and not self._foreign(type(value).__module__)
+            and not self._foreign(digest.module_of(type(value)))
         )
 
     def _subclass(self, value: Any, base: type) -> None:
-        if type(value) is not base and not self._foreign(type(value).__module__):
+        if type(value) is not base and not self._foreign(digest.module_of(type(value))):
             self._instance(value)
 
     def _property(self, value: property) -> None:
@@ -466,7 +466,7 @@ class Guards:
 
     def _class(self, cls: type) -> None:
         self._say(digest.of_class(cls))
-        if self._foreign(cls.__module__):
+        if self._foreign(digest.module_of(cls)):
             return
         if type(cls) is not type:
             self._value(type(cls))
@@ -479,7 +479,7 @@ class Guards:
     def _instance(self, obj: Any) -> None:
         """An object of an ordinary class: its attributes, and its class."""
         cls = type(obj)
-        library = self._foreign(cls.__module__)
+        library = self._foreign(digest.module_of(cls))
         if (
             library
             and not isinstance(obj, loaded_classes(*_NAMESPACES))
@@ -507,7 +507,7 @@ class Guards:
 
     def _library_object(self, obj: Any) -> None:
         """The state of an object of the standard library or NumPy, or that nobody can tell it."""
-        module = type(obj).__module__.partition(".")[0]
+        module = (digest.module_of(type(obj)) or "").partition(".")[0]
         if (module in sys.stdlib_module_names or module == "numpy") and may_change(obj):
             if not self._state(obj, ALL) and not is_opaque_class(type(obj)):
                 self._volatile(self._path)
@@ -543,7 +543,7 @@ class Guards:
 
     def _slots(self, cls: type) -> Iterable[tuple[str, Any]]:
         for base in cls.__mro__:
-            if self._foreign(base.__module__):
+            if self._foreign(digest.module_of(base)):
                 continue
             for name, slot in sorted(vars(base).items()):
                 if isinstance(slot, types.MemberDescriptorType):
