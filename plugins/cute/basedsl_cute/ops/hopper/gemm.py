@@ -222,7 +222,7 @@ def consumer_warpgroup(
         read.advance(consumer * k_tiles)
     done = read.clone()
     wait_for_predecessor(cfg)
-    exchange = None
+    exchange: Any = None
     if cute.const_expr(output.exchange is not None):
         exchange = output.exchange.begun(sc, piece)
     epi_store = EpilogueStore(
