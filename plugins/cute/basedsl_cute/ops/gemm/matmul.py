@@ -22,6 +22,7 @@ from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.blackwell import gemm as blackwell_gemm
+from basedsl_cute.ops.gemm.block_scaled import BlockScaled, block_scaled_matmul
 from basedsl_cute.ops.gemm.epilogue import FusedEpilogue
 from basedsl_cute.ops.gemm.epilogue_operands import NOTHING, epilogue_operands, is_array
 from basedsl_cute.ops.gemm.kernel_selection import (
@@ -42,7 +43,7 @@ from basedsl_cute.ops.gemm.kernel_selection import (
     with_copies_for_tma,
 )
 from basedsl_cute.ops.gemm.matrix_views import MatrixView
-from basedsl_cute.ops.gemm.operands import matrix
+from basedsl_cute.ops.gemm.operands import kernel_order, matrix
 from basedsl_cute.ops.gemm.tuning import TUNE, fastest_config, microseconds
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import parallel_split_k, split_k_gemm
@@ -65,6 +66,7 @@ def matmul(
     operands: tuple[Any, ...] = NOTHING,
     tf32: bool = False,
     config: Any = None,
+    out_format: str | None = None,
 ) -> Any:
     """Compute activation(alpha * a @ b + bias) + residual in one kernel (two for a very long K).
 
@@ -94,6 +96,11 @@ def matmul(
         config: a `Config` of a module in `ops.blackwell`, `ops.hopper` or `ops.ampere`, instead of
             the chosen one; or "tune": the one that is fastest in measurements, which the first call
             for arrays of a kind takes on a GPU. The result is kept on disk, for this GPU.
+        out_format: a block-scaled format (see `quantize`), which the results of a block-scaled
+            product are quantised to in the kernel.
+
+    On data-center Blackwell both may be block-scaled: `matmul(quantize(x, "nvfp4"), quantize(w,
+    "nvfp4").T)`. The result is Float32 by default, or a `BlockScaled` with `out_format`.
 
     Returns `out`, or the new array. PyTorch computes gradients of a, b, bias, residual and alpha,
     and compiles calls, unless there is an `out`, a `config`, an `epilogue` or an activation of your
@@ -112,6 +119,16 @@ def matmul(
            [0., 0., 0.],
            [0., 0., 0.]], dtype=float32)
     """
+    if isinstance(a, BlockScaled) or isinstance(b, BlockScaled):
+        lib = library(getattr(a, "elements", a))
+        like = getattr(a, "elements", a)
+        extras = epilogue_operands(lib, like, bias, residual, alpha, epilogue, operands)
+        fused = _fused(activation, alpha, bias, residual, epilogue, extras)
+        return block_scaled_matmul(a, b, extras, fused, out, out_dtype, out_format, config)
+    if out_format is not None:
+        raise DSLTypeError(
+            "out_format= is for block-scaled operands", hint="quantize them, or the result"
+        )
     lib = library(a)
     if (
         lib.records(a, b, bias, residual, alpha)
@@ -142,15 +159,19 @@ def matmul(
             f"matmul: activation, epilogue, out_dtype and config are static: {error}"
         ) from None
     if plan is None:
-        if epilogue is None and (extras or activation is not None):
-            fused = FusedEpilogue(
-                activation, alpha is not None, bias is not None, residual is not None
-            )
-        else:
-            fused = epilogue
+        fused = _fused(activation, alpha, bias, residual, epilogue, extras)
         plan = _plan(Request(lib, a, b, out, extras, fused, out_dtype, tf32, config))
         _plans.keep(key, plan)
     return plan.run(lib, a, b, out, extras)
+
+
+def _fused(
+    activation: Any, alpha: Any, bias: Any, residual: Any, epilogue: Any, extras: tuple[Any, ...]
+) -> Any:
+    """The epilogue of a call: the user's, one of the keywords, or None."""
+    if epilogue is None and (extras or activation is not None):
+        return FusedEpilogue(activation, alpha is not None, bias is not None, residual is not None)
+    return epilogue
 
 
 def _is_users(epilogue: Any) -> bool:
@@ -507,7 +528,7 @@ def product(
     problem: cute.Constexpr,
 ):
     """C = epilogue(A B) for arrays (M, K), (K, N), (M, N), or with batches as a first mode."""
-    a, b, c = _kernel_order(a), cute.select(_kernel_order(b), [1, 0, 2]), _kernel_order(c)
+    a, b, c = kernel_order(a), cute.select(kernel_order(b), [1, 0, 2]), kernel_order(c)
     a, b, c = (
         matrix(x, vector, major)
         for x, vector, major in zip((a, b, c), problem.vectors, problem.majors, strict=True)
@@ -520,7 +541,7 @@ def product(
         if not isinstance(x, cute.Tensor)
         else per_column(x, c.shape)
         if is_column
-        else _kernel_order(x)
+        else kernel_order(x)
         for x, is_column in zip(extras, problem.columns, strict=True)
     )
     on = cute.Stream(stream.ir_value())
@@ -541,10 +562,3 @@ def product(
         ampere_gemm.gemm(a, b, c, blocks, *rest, problem.vectors, stream=on)
     else:
         sgemm.sgemm(a, b, c, *rest, problem.vectors, stream=on)
-
-
-def _kernel_order(x: Any) -> Any:
-    """The tensor (rows, columns) or (batches, rows, columns) as (rows, columns, batches)."""
-    if cute.rank(x.layout) == 3:
-        return cute.select(x, [1, 2, 0])
-    return cute.append_ones(x, up_to_rank=3)

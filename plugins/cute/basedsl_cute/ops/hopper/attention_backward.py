@@ -37,6 +37,7 @@ from basedsl_cute.ops.hopper.attention_backward_parts import (
     prepare_kernel,
     producer,
     smem_layouts,
+    start,
     tiled_mmas,
 )
 from basedsl_cute.ops.hopper.attention_backward_parts import (
@@ -97,6 +98,7 @@ def backward_kernel(
     ]
     pipeline.pipeline_init_arrive()
     pipeline.pipeline_init_wait()
+    start()
 
     if warp_number < 4:
         arch.setmaxregister_decrease(24)
@@ -187,7 +189,7 @@ def backward(
         loads += cpasync.make_tiled_tma_atom(op, x, cute.select(layout, [0, 1]), tile)
     query_grid = (cute.ceil_div(q.shape[0], m), q.shape[2], q.shape[3])
     prepare_kernel(out, grad, lse, stats, sums, m).launch(
-        grid=query_grid, block=(THREADS, 1, 1), stream=stream
+        grid=query_grid, block=(THREADS, 1, 1), stream=stream, use_pdl=True
     )
     heads, swizzle = cute.Int32(k.shape[2] * k.shape[3]), cute.Int32(1)
     if cute.const_expr(variant.right is not None or variant.mask is not None):
@@ -203,7 +205,8 @@ def backward(
         block=(cfg.threads, 1, 1),
         stream=stream,
         min_blocks_per_mp=1,
+        use_pdl=True,
     )
     convert_kernel(sums, grad_q, scale, mma[3], cfg).launch(
-        grid=query_grid, block=(THREADS * GROUPS, 1, 1), stream=stream
+        grid=query_grid, block=(THREADS * GROUPS, 1, 1), stream=stream, use_pdl=True
     )

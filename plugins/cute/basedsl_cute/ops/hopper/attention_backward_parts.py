@@ -51,6 +51,13 @@ class Config:
         return self.tile[0] * head
 
 
+def start():
+    """Let the next kernel start as multiprocessors become free, and wait for the preceding one
+    (programmatic dependent launch)."""
+    arch.griddepcontrol_launch_dependents()
+    arch.griddepcontrol_wait()
+
+
 @cute.kernel
 def prepare_kernel(
     out: cute.Tensor,
@@ -64,6 +71,7 @@ def prepare_kernel(
     their sums for exponents of two, and delta; clear `sums` (floats, tiles, heads, batches). A row
     that sees nothing, or is none, has the logarithm infinity, which makes weights 0.
     """
+    start()
     thread = arch.thread_idx()[0]
     tile, head, batch = arch.block_idx()
     lane, warps = thread % arch.WARP_SIZE, THREADS // arch.WARP_SIZE
@@ -276,6 +284,7 @@ def convert_kernel(
     cfg: cute.Constexpr,
 ):
     """Write a tile of dQ from the workspace (floats, tiles, heads, batches)."""
+    start()
     thread = arch.thread_idx()[0]
     tile, head, batch = arch.block_idx()
     (m, _), width, dtype = cfg.tile, grad_q.shape[1], grad_q.element_type
