@@ -8,6 +8,7 @@ from typing import Any
 
 import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError, with_article
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.hardware.requirements import DEPENDENT_LAUNCH, WGMMA
@@ -35,6 +36,7 @@ _MOST_SPLITS = 128
 _LAYOUTS = ("bshd", "bhsd")
 
 
+@explains_arguments
 def attention(
     q: Any,
     k: Any,

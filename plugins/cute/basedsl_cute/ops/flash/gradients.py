@@ -6,6 +6,7 @@ from typing import Any
 
 import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.hardware.requirements import WGMMA
 from basedsl_cute.ops.ampere import attention_backward as ampere
@@ -25,6 +26,7 @@ from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention_backward as hopper
 
 
+@explains_arguments
 def attention_backward(
     grad: Any,
     q: Any,

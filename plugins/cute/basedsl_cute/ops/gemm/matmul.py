@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError, with_article
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.hardware.targets import ENVIRONMENT_VARIABLE
@@ -50,6 +51,7 @@ from basedsl_cute.ops.plan_cache import PlanCache
 from basedsl_cute.utils.epilogue import per_column
 
 
+@explains_arguments
 def matmul(
     a: Any,
     b: Any,

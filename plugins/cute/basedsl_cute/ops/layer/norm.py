@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError
 from basedsl_cute import arch
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
@@ -37,6 +38,7 @@ from basedsl_cute.ops.layer.rows import (
 from basedsl_cute.ops.plan_cache import PlanCache
 
 
+@explains_arguments
 def rms_norm(x: Any, weight: Any = None, *, residual: Any = None, eps: float = 1e-6) -> Any:
     """Normalise rows by the root of their mean square: z / sqrt(mean(z^2) + eps) * weight, where z
     is x + residual.
@@ -55,6 +57,7 @@ def rms_norm(x: Any, weight: Any = None, *, residual: Any = None, eps: float = 1
     return _norm("rms_norm", x, weight, None, residual, eps)
 
 
+@explains_arguments
 def layer_norm(
     x: Any, weight: Any = None, bias: Any = None, *, residual: Any = None, eps: float = 1e-5
 ) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError
 from basedsl_cute import arch
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.layer.rows import element_type
@@ -22,6 +23,7 @@ from basedsl_cute.ops.plan_cache import PlanCache
 _THREADS = 256
 
 
+@explains_arguments
 def rotary(x: Any, cos: Any, sin: Any, *, interleaved: bool = False, inverse: bool = False) -> Any:
     """Turn the pairs of elements of each head by the angles of its position.
 
