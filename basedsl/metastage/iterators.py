@@ -17,7 +17,7 @@ def is_iterator(value: Any) -> bool:
     """Return True for an iterator that is not an ordinary object of the program, and of which
     Python tells the position. Others, as `csv.reader` makes, are objects that nobody can read.
     """
-    cls = type(value)
+    cls: Any = type(value)
     return (
         hasattr(cls, "__next__")
         and (cls is GeneratorType or cls.__reduce__ is not object.__reduce__)
