@@ -460,8 +460,6 @@ def hazard_pointer(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor):
             y[8] = 4.0
 
 
-
-
 CASES = [
     (ticket_lock, {"grid": 4}, lambda x, y, c: y[0] == 4),
     (lock_of_every_thread, {"grid": 2, "block": 32}, lambda x, y, c: y[0] == 64),
@@ -495,7 +493,11 @@ CASES = [
     ),
     (look_back, {"grid": 6}, lambda x, y, c: (y[16:22] == X[:6].cumsum()).all()),
     (look_back_of_one_word, {"grid": 6}, lambda x, y, c: (y[:6] == X[:6].cumsum()).all()),
-    (look_back_of_a_warp, {"grid": 6, "block": 32}, lambda x, y, c: (y[16:22] == X[:6].cumsum()).all()),
+    (
+        look_back_of_a_warp,
+        {"grid": 6, "block": 32},
+        lambda x, y, c: (y[16:22] == X[:6].cumsum()).all(),
+    ),
     (one_atomic_for_a_warp, {"grid": 2}, lambda x, y, c: sorted(y[:43]) == list(range(0, 128, 3))),
     (work_queue, {"grid": 2}, lambda x, y, c: (y[:384] == X[:384] * 2).all()),
     (once_for_all, {"grid": 4}, lambda x, y, c: (y[1:5] == 9).all()),

@@ -10,9 +10,7 @@ K = 16
 
 @cute.jit
 def operand(rows: cute.Constexpr):
-    atom = warpgroup.make_smem_layout_atom(
-        warpgroup.SmemLayoutAtomKind.K_SW32, cute.Float16
-    )
+    atom = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW32, cute.Float16)
     layout = cute.tile_to_shape(atom, (rows, K), (0, 1))
     swizzle = cute.recast_layout(8, 16, layout.inner)
     return cute.utils.SmemAllocator().allocate_tensor(cute.Float16, layout.outer, 1024, swizzle)

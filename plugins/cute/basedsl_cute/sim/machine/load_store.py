@@ -244,9 +244,11 @@ def _peer(g: Group, a: MemoryAccess, at: int, lane: int) -> tuple[Segment, int]:
     blocks = g.block.cluster.blocks
     if rank > len(blocks):
         raise MemoryAccessError(
-            f"{_access(a)} in shared memory of block {rank - 1} of {len(blocks)} of the cluster",
+            f"{_access(a)} in shared memory of block {rank - 1} of the cluster, which has "
+            f"{len(blocks)}",
             a.site,
             g.thread(lane),
+            hint=f"ranks in this cluster go from 0 to {len(blocks) - 1}",
         )
     return blocks[rank - 1].shared, rank << CLUSTER_SHIFT
 
@@ -509,6 +511,8 @@ def _misaligned(g: Group, a: MemoryAccess, at: int, segment: Segment | None, lan
         a.site,
         g.thread(lane),
         notes=((starts, None), *notes),
+        hint=f"let it begin at a multiple of {a.align} bytes, or access narrower elements; what "
+        "align() promises must hold",
     )
 
 
