@@ -264,6 +264,8 @@ class SimKernel:
 def _ranges(launch: SimLaunch, written: frozenset[int] | None) -> tuple[tuple[int, int], ...]:
     """The addresses of the arguments that a kernel may have written, where that is known."""
     segments = [s for i in written or () for s in launch.aliases.get(i, ())]
+    if launch.races is not None:
+        segments += launch.races.stored
     return tuple((s.base, s.end) for s in segments)
 
 

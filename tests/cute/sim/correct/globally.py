@@ -233,7 +233,7 @@ def grid_barrier_by_the_sign(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor):
         arch.fence_acq_rel_gpu()
         step = cute.Int32(1)
         if b == 0:
-            step = cute.Int32(-2147483648 + 2 + 1) - 1
+            step = cute.Int32(2147483647)  # 0x80000000 less the other block's 1
         old = arch.atomic_add(c.iterator, step)
         while ((arch.load(c.iterator, sem="volatile") ^ old) & -2147483648) == 0:
             pass

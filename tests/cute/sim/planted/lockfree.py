@@ -316,7 +316,7 @@ def sense_of_a_barrier(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor, bug: cute
 
 
 CASES = [
-    (seqlock_read_plainly, RaceError, GLOBAL, {"grid": 2}),
+    (seqlock_read_plainly, RaceError, GLOBAL, {"grid": 2, "schedules": 30}),
     (queue_of_many_writers, RaceError, GLOBAL, {"grid": 4}),
     (slot_given_back_too_soon, RaceError, GLOBAL, {"grid": 2}),
     (checked_twice, RaceError, GLOBAL, {"grid": 3}),
@@ -324,7 +324,7 @@ CASES = [
     (link_after_the_push, RaceError, GLOBAL, {"grid": 4}),
     (lost_update, RaceError, GLOBAL, {"grid": 3}),
     (grid_barrier_used_twice, RaceError, GLOBAL, {"grid": 2, "cooperative": True}),
-    (status_before_the_value, RaceError, GLOBAL, {"grid": 4}),
+    (status_before_the_value, RaceError, GLOBAL, {"grid": 4, "schedules": 30}),
     (one_slot_for_a_warp, RaceError, GLOBAL, {"grid": 2}),
     (reset_while_polled, RaceError, GLOBAL, {"grid": 3}),
     (last_but_one_block, RaceError, GLOBAL, {"grid": 4}),

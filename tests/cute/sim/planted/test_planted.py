@@ -20,6 +20,7 @@ from basedsl_cute.sim import (
     MemoryAccessError,
     RaceError,
     UninitializedReadError,
+    explore,
 )
 
 HERE = Path(__file__).parent
@@ -107,7 +108,11 @@ def checked(sim, monkeypatch):
 
 
 @pytest.mark.parametrize(("kernel", "error", "text", "about"), CASES)
-def test_the_bug_is_found(kernel, error, text, about):
+def test_the_bug_is_found(kernel, error, text, about, monkeypatch):
+    if "schedules" in about:  # found where the schedule lets a thread see the state between
+        assert explore(run, (kernel, about, False), schedules=about["schedules"]) == []
+        failures = explore(run, (kernel, about, True), schedules=about["schedules"])
+        monkeypatch.setenv("CUTE_DSL_SCHEDULE_SEED", str(failures[0].seed))
     with pytest.raises(error, match=text) as caught:
         run(kernel, about, True)
     assert isinstance(caught.value, DSLError)
@@ -121,6 +126,9 @@ ONE_PLACE = NO_THREAD | {
     "block_ends_too_soon",
     "peer_ends_before",
     "dependent_reads_before_the_wait",
+    "peer_may_not_have_started",
+    "peer_read_without_barrier",
+    "arrived_but_not_waited",
 }
 
 
