@@ -2,7 +2,7 @@
 
 import basedsl_cute as cute
 from basedsl_cute import arch
-from basedsl_cute.cuda import StreamHandle, stream_sync
+from basedsl_cute.cuda import StreamHandle, stream_sync, wait_stream
 from basedsl_cute.sim import RaceError
 
 ONE, TWO, THREE = StreamHandle(0x1010), StreamHandle(0x2020), StreamHandle(0x3030)
@@ -95,6 +95,28 @@ def plain_beside_atomics(x, y, c, bug):
     stream_sync(TWO)
 
 
+def waits_too_late(x, y, c, bug):
+    run_fill(x, y, ONE)
+    if not bug:
+        wait_stream(TWO, ONE)
+    run_double(y, x[64:128], TWO)
+    if bug:
+        wait_stream(TWO, ONE)
+    stream_sync(TWO)
+
+
+def waits_for_what_is_not_there_yet(x, y, c, bug):
+    if bug:
+        wait_stream(THREE, ONE)
+    run_fill(x, y, ONE)
+    if not bug:
+        wait_stream(TWO, ONE)
+        wait_stream(THREE, TWO)  # and so for the first one
+    run_double(y, x[64:128], THREE)
+    stream_sync(ONE)
+    stream_sync(THREE)
+
+
 WHOLE = {"whole": True}
 CASES = [
     (read_on_another_stream, RaceError, "stream", WHOLE),
@@ -103,4 +125,6 @@ CASES = [
     (the_wrong_stream_is_waited_for, RaceError, "stream", WHOLE),
     (in_one_function, RaceError, "stream", WHOLE),
     (plain_beside_atomics, RaceError, "stream", WHOLE),
+    (waits_too_late, RaceError, "stream", WHOLE),
+    (waits_for_what_is_not_there_yet, RaceError, "stream", WHOLE),
 ]

@@ -63,11 +63,11 @@ def one_run(index: Any) -> slice | None:
     return slice(first, first + count)
 
 
-def _settled(g: Any, history: WordHistory, segment: Segment, before: Any, thread: Any) -> bool:
+def _settled(g: Any, history: WordHistory, is_shared: bool, before: Any, thread: Any) -> bool:
     """True if the last accesses plainly precede a new one: there were none, or they are the
     thread's own, or they come before a barrier of the block to its shared memory.
     """
-    if segment.kind == "shared" and not history.copies:
+    if is_shared and not history.copies:
         most = before.max()
         return bool(most == 0 or most >> EVENT_SHIFT <= g.known.floor)
     if not before.any():
@@ -177,6 +177,14 @@ class RaceChecker:
         self._ranges.append((low, high, history))
         return history, segment.base - low
 
+    def touched(self) -> tuple[tuple[int, int, WordHistory], ...]:
+        """The ranges of global memory that the launch may have touched: their ends, and which words
+        it did.
+        """
+        for _, _, history in self._ranges:
+            self._catch_up(history, False, 0)
+        return tuple(self._ranges)
+
     # Accesses ------------------------------------------------------------------------------------
 
     def record(
@@ -212,7 +220,8 @@ class RaceChecker:
             )
             if self._put_off(g, segment, history, access):
                 return
-        self._catch_up(g, segment, history)
+        is_shared = segment.kind == "shared"
+        self._catch_up(history, is_shared, g.known.floor if is_shared else 0)
         history.latest = event
         index = history.index(offset, a.nbytes, itemsize)
         run = one_run(index)
@@ -220,7 +229,7 @@ class RaceChecker:
             words = history.last[other]
             if words is not None:
                 before = words.take(index) if run is None else words[run]
-                if not _settled(g, history, segment, before, thread):
+                if not _settled(g, history, is_shared, before, thread):
                     self._check(g, a, segment, history, index, before, thread, who, other, value)
         if kind in (STRONG_READ, STRONG_WRITE):
             if self.shared is not None:
@@ -232,7 +241,7 @@ class RaceChecker:
             words = history.words(kind)[run]
             if kind == PLAIN_WRITE:
                 history.wrote = event
-            if kind == PLAIN_WRITE or _settled(g, history, segment, words, thread):
+            if kind == PLAIN_WRITE or _settled(g, history, is_shared, words, thread):
                 if kind == PLAIN_READ and history.listed:
                     history.note(kind, event, index, thread)
                 np.bitwise_or(thread, bits, out=words)
@@ -248,7 +257,7 @@ class RaceChecker:
             return
         if kind == STRONG_WRITE:
             history.wrote = event
-        self._join(g, segment, history, kind, index, thread, stamp, _updates(a, kind))
+        self._join(g, history, is_shared, kind, index, thread, stamp, _updates(a, kind))
 
     def record_mesh(self, g: Any, a: MemoryAccess, segment: Segment, mesh: Mesh, kind: int) -> None:
         """Record a plain access of all lanes to places of their own in a segment; for a read, lanes
@@ -299,8 +308,8 @@ class RaceChecker:
     def _join(
         self,
         g: Any,
-        segment: Segment,
         history: WordHistory,
+        is_shared: bool,
         kind: int,
         index: Any,
         thread: Any,
@@ -322,7 +331,7 @@ class RaceChecker:
                 return
         elif kind in (STRONG_WRITE, STRONG_READ):
             apart = before != 0  # many threads use these: whoever asks, asks the list
-        elif not _settled(g, history, segment, before, thread):
+        elif not _settled(g, history, is_shared, before, thread):
             apart = self.unordered(g, before, thread)
             if apart is not None and not apart.any():
                 apart = None
@@ -330,9 +339,8 @@ class RaceChecker:
             history.note(kind, int(np.ravel(stamp)[0] >> EVENT_SHIFT), index, thread)
         add_many(words, index, stamp, before, apart, self.distance)
 
-    def _catch_up(self, g: Any, segment: Segment, history: WordHistory) -> None:
-        """Let the words know of the accesses that were put off, but for those before a barrier."""
-        floor = g.known.floor if segment.kind == "shared" else 0
+    def _catch_up(self, history: WordHistory, is_shared: bool, floor: int) -> None:
+        """Let the words know of the accesses that were put off, after the event `floor`."""
         later = history.pending.all
         if not later:
             return
@@ -347,7 +355,7 @@ class RaceChecker:
             if one.kind == PLAIN_WRITE:
                 history.words(PLAIN_WRITE)[index] = stamp
             else:
-                self._join(one, segment, history, one.kind, index, thread, stamp, one.updates)
+                self._join(one, history, is_shared, one.kind, index, thread, stamp, one.updates)
             history.latest = one.event
 
     def begin_copy(self, g: Any, a: MemoryAccess, offset: Any, who: Any) -> None:
@@ -366,7 +374,7 @@ class RaceChecker:
         index = home[0].index(offset, a.nbytes, itemsize)
         thread = g.known.threads_of(who)
         self.events.append(a)
-        self._catch_up(g, g.shared, home[0])
+        self._catch_up(home[0], True, g.known.floor)
         home[0].wrote = home[0].latest = len(self.events) - 1
         home[0].copies += begun * index.size
         home[0].words(PLAIN_WRITE)[index] = (
