@@ -87,10 +87,14 @@ class StreamOrder:
     def _known_to(self, stream: int) -> dict[int, int]:
         return self._seen.get(stream, {}) | {stream: self._issued.get(stream, 0)}
 
+    def forget(self) -> None:
+        """Take all launches as over: after an error nobody may wait for them any more."""
+        self.synchronise(DEFAULT_STREAMS[0])
+
     def pass_default(self) -> None:
         """Note a launch on the default stream: it comes after all before, and before all later."""
         if self._running:
-            self.synchronise(DEFAULT_STREAMS[0])
+            self.forget()
 
     def add(self, stream: int, kernel: str, launch: Any) -> None:
         """Add a launch that has ended on the simulator. Raises RaceError where it touched what a
@@ -112,6 +116,7 @@ class StreamOrder:
         for one in beside:
             found = _conflict(new, one)
             if found is not None:
+                self.forget()
                 report(launch, "races", found)
 
 
