@@ -3,7 +3,8 @@
 A file is an authentication code of its content (HMAC-SHA256, by a key that is a file of the folder
 for its owner's eyes), then the content. Readers accept a file if the code confirms it, before they
 look into it, and treat any other as absent, so writers need no lock: each writes a file of its own
-and renames it. A file that was put there from elsewhere is no entry. The folder is kept below a size by removing the entries that were used longest ago.
+and renames it. A file that was put there from elsewhere is no entry. The folder is kept below a
+size by removing the entries that were used longest ago.
 
 Entries are machine code that the reader runs, so they are trusted as far as the folder is: it is
 made for its owner alone, and a folder or entry that belongs to another user, or that others may
