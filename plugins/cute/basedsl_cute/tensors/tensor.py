@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from basedsl import (
     DSLAttributeError,
+    DSLError,
     DSLTypeError,
     Int32,
     Int64,
@@ -492,7 +493,10 @@ def of_a_thread(tiled: Any, name: str) -> DSLAttributeError:
 def _same_leaves(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     """True for the leaves of one tensor: the same values, not those of other iterations."""
     pairs = zip((one[0], *one[1].layout), (other[0], *other[1].layout), strict=True)
-    return all(a is b or a.ir_value() == b.ir_value() for a, b in pairs)
+    try:
+        return all(a is b or a.ir_value() == b.ir_value() for a, b in pairs)
+    except DSLError:  # a value of a branch that has ended
+        return False
 
 
 def _coordinate_hint(coord: Any) -> str:

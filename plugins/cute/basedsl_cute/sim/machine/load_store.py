@@ -244,8 +244,7 @@ def _peer(g: Group, a: MemoryAccess, at: int, lane: int) -> tuple[Segment, int]:
     blocks = g.block.cluster.blocks
     if rank > len(blocks):
         raise MemoryAccessError(
-            f"{_access(a)} in shared memory of block {rank - 1} of the cluster, which has "
-            f"{len(blocks)}",
+            f"{_access(a)} in shared memory of block {rank - 1} of {len(blocks)} of the cluster",
             a.site,
             g.thread(lane),
             hint=f"ranks in this cluster go from 0 to {len(blocks) - 1}",

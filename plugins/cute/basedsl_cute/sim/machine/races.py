@@ -131,7 +131,7 @@ def check_visits(launch: SimLaunch, block: Block, barriers: int) -> None:
     clocks = shadow.order.clocks[own.start : own.stop]
     ends, reads = clocks[:, SEEN].max(axis=0), clocks[:, READ].max(axis=0)
     for agent, (time, site, verb, thread, arrivals) in shadow.visits.items():
-        known = max(ends[agent], reads[agent]) if verb == "read" else ends[agent]
+        known = ends[agent] if verb in shadow.writes else max(ends[agent], reads[agent])
         if time > known and not (verb == "read" and arrivals < barriers):
             error = RaceError(
                 f"this {verb} is in the shared memory of another block, which may have ended",
@@ -200,6 +200,7 @@ def _read(shadow: ShadowMemory, touch: _Touch, time: int) -> None:
 
 def _write(shadow: ShadowMemory, touch: _Touch, time: int) -> None:
     _note_visit(shadow, touch, time)
+    shadow.writes.add(touch.verb)
     _check_writes(shadow, touch)
     touched, warp = touch.touched, touch.g.agent
     known = shadow.order.clocks[warp, (SEEN, READ)].max(axis=0)[shadow.readers]

@@ -35,6 +35,7 @@ class ShadowMemory:
         self.own_warps = range(first, first + warps)
         # The last access by each agent of another block: time, place, verb, thread.
         self.visits: dict[int, tuple[int, Site, str, Thread, int]] = {}
+        self.writes: set[str] = set()  # the verbs of those that write
         self.sites: list[Site] = []
         self._site_numbers: dict[Site, int] = {}
 

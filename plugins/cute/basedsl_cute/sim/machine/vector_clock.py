@@ -85,10 +85,12 @@ class VectorClocks:
             merge(self._read.setdefault(token, {}), read)
 
     def release_reads(self, token: Any, warp: int) -> None:
-        """Release to `token` only that the reads of `warp` so far are over."""
-        clock = np.zeros_like(self.clocks[0])
-        clock[READ, warp] = len(self.events) - 1
-        self.events.append(None)
+        """Release to `token` what `warp` knows but for ordinary writes: that reads are over, and
+        what asynchronous units did.
+        """
+        clock = self._own_clock(warp)
+        clock[READ] = np.maximum(clock[SEEN], clock[READ])
+        clock[:READ, : self.warps] = 0
         self._gather(token, clock)
 
     def release_access(self, token: Any, stamp: Stamp) -> None:
