@@ -335,6 +335,8 @@ class Counter:
             return _mbarrier(e, op, name.removeprefix("nvvm.mbarrier."))
         if op.name.startswith(_TMA) and op.name.removeprefix(_TMA) in _COPIES:
             return _copied(e, op, op.name.removeprefix(_TMA))
+        if op.name == "nvvm.tcgen05.commit":
+            return "arrive", f"{e.mask}, {e.lanes(op.operands[0])}"
         if op.name.startswith(_PRODUCTS):
             return _product(e, op)
         if op.name in ("cute.tmem_load", "cute.tmem_store", "nvvm.tcgen05.cp"):

@@ -193,8 +193,11 @@ _COLUMNS = (
 class Profile:
     """Profiles of the launches of one call, in order: `kernels`. Printing it gives tables."""
 
-    def __init__(self, kernels: list[KernelProfile]) -> None:
+    def __init__(
+        self, kernels: list[KernelProfile], predictions: Sequence[Prediction] = ()
+    ) -> None:
         self.kernels = kernels
+        self._predictions = predictions
 
     @property
     def kernel(self) -> KernelProfile:
@@ -209,6 +212,18 @@ class Profile:
     def json(self) -> str:
         """All counts as JSON."""
         return json.dumps([_plain(one) for one in self.kernels], indent=1) + "\n"
+
+    def timeline(self, path: str | Path) -> Path:
+        """Write what the warps and the asynchronous units of all launches do as a file for
+        ui.perfetto.dev, at the times of a prediction for the profile's architecture, and return its
+        path. Raises ValueError for a profile that was made without `timeline=True`.
+        """
+        from basedsl_cute.sim.profiling.timeline import write_timeline
+
+        if not self._predictions:
+            raise ValueError("profile(..., timeline=True) keeps what a timeline draws")
+        launches = [(one.kernel, one.slices, one.rates.clock) for one in self._predictions]
+        return write_timeline(path, launches)
 
     def html(self, path: str | Path, predictions: Sequence[Prediction] = ()) -> Path:
         """Write the annotated source as one HTML file, and return its path. `predictions` of the
