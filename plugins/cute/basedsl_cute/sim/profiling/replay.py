@@ -316,7 +316,10 @@ class Multiprocessor:
     def _mma(self, warp: Warp, one: Operation) -> None:
         warp.time = self._take(warp, "issue", one.count)
         cost = one.flops / (self.rates.mma / PARTITIONS)
-        warp.ready[one] = self._take(warp, "tensor", cost) + self.rates.mma_latency - cost
+        done = self._take(warp, "tensor", cost)
+        warp.ready[one] = done + self.rates.mma_latency - cost
+        what = "wgmma" if one.op.name == "cute.ptx_wgmma" else "mma"
+        self._slice("tensor cores", f"{_line(one)} {what}", done - cost, cost, warp.block)
         # A warp goes on while the unit works, but only so far ahead.
         part = self.partitions[warp.number % PARTITIONS]
         warp.time = max(warp.time, part["tensor"] - 2 * cost)
