@@ -113,7 +113,7 @@ def test_warpgroup_products_and_tma():
 
 
 def test_products_of_tcgen05():
-    """Of a thread each, whose descriptor has the shape; both blocks of a pair are one product."""
+    """Descriptors give the shape of a product; both blocks of a pair are one product."""
     for gemm, (m, n, k) in (
         (FirstGemm((128, 32, 32)), (128, 32, 64)),
         (FirstGemm((256, 64, 32), 3, tcgen05.CtaGroup.TWO, (2, 1)), (256, 64, 64)),

@@ -1,4 +1,4 @@
-"""What asynchronous units read and write in global memory, as the race check takes it.
+"""Accesses of asynchronous units to global memory, as the race check takes them.
 
 A copy counts as an access of the thread that issues it, when it does: others order themselves after
 that thread. A load that reads what threads wrote by ordinary stores in the same launch needs a
