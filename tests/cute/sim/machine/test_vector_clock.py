@@ -7,6 +7,7 @@ import pytest
 
 from basedsl_cute.sim.machine.vector_clock import (
     FENCED,
+    READ,
     SEEN,
     TENSOR,
     Stamp,
