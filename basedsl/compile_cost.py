@@ -17,7 +17,7 @@ from basedsl.language import Language
 from basedsl.mlir import libraries, preload
 from basedsl.nvtx_ranges import nvtx_range
 from basedsl.objectstage import Snapshot, Stages, native
-from basedsl.options import OptionError
+from basedsl.option_fields import OptionError
 from basedsl.slips import closest_name
 from basedsl.stages import BoundCall
 from basedsl.warning import warn

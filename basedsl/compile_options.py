@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from basedsl.compiled import Compiled
 from basedsl.dsl import DSL
 from basedsl.errors import DSLTypeError, users_frames
-from basedsl.options import OptionError
+from basedsl.option_fields import OptionError
 
 C = TypeVar("C", bound=Compiled)
 

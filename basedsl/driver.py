@@ -138,7 +138,7 @@ class Driver:
 
     def _load_or_compile(self, call: BoundCall) -> Compiled:
         """Load the code from the disk cache if it is there, else compile it and store it there."""
-        logs.configure(call.settings)
+        logs.configure_logs(call.settings)
         clock = Clock()
         with clock("key"):
             guards = self._guards(call)
@@ -187,7 +187,7 @@ class Driver:
         """Compile for a call without looking into memory or the disk cache. `before` are guards
         that were collected before tracing, if the caller has them.
         """
-        logs.configure(call.settings)
+        logs.configure_logs(call.settings)
         check_kept(self.language, call.settings)
         clock = Clock()
         is_first = not self._contexts

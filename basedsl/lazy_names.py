@@ -2,7 +2,7 @@
 
 Such a package imports its names below `if TYPE_CHECKING:`, which type checkers read. So does
 `imported_later`, which makes the package's `__getattr__` of these statements: each name's module is
-stated once.
+stated once. Of a statement `from module import *` it takes the names of the module's `__all__`.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ def imported_later(
     """
 
     def find(name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
         module = sys.modules[package]
-        found = homes(str(imports or module.__file__)).get(name)
+        known = homes(str(imports or module.__file__))
+        if name == "__all__":
+            return vars(module).setdefault(name, sorted(one for one in known if one[0] != "_"))
+        found = None if name.startswith("__") else known.get(name)
         if found is None:
-            if otherwise is not None:
+            if otherwise is not None and not name.startswith("__"):
                 return otherwise(name)
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
         home, inner = found
@@ -60,12 +61,31 @@ def homes(file: str) -> dict[str, Home]:
 
     top = ast.parse(Path(file).read_text(encoding="utf-8")).body
     blocks = [one.body for one in top if isinstance(one, ast.If) and _is_for_types(one.test)]
-    return {
-        alias.asname or alias.name: (statement.module, alias.name)
-        for statement in (blocks[0] if blocks else top)
-        if isinstance(statement, ast.ImportFrom) and statement.module
-        for alias in statement.names
-    }
+    found: dict[str, Home] = {}
+    for statement in blocks[0] if blocks else top:
+        if isinstance(statement, ast.ImportFrom) and statement.module:
+            for alias in statement.names:
+                if alias.name == "*":
+                    names = _all_of(statement.module)
+                    found |= {name: (statement.module, name) for name in names}
+                else:
+                    found[alias.asname or alias.name] = (statement.module, alias.name)
+    return found
+
+
+def _all_of(module: str) -> list[str]:
+    """Return the `__all__` of a module of a package, a list of literals; the module is not
+    imported, which may be under way.
+    """
+    import ast
+
+    package, _, inner = module.partition(".")
+    path = Path(sys.modules[package].__path__[0], *inner.split(".")).with_suffix(".py")
+    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
+            names: list[str] = ast.literal_eval(statement.value)
+            return names
+    raise ImportError(f"{module} has no __all__", name=module)
 
 
 def _is_for_types(test: Any) -> bool:

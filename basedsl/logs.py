@@ -10,7 +10,8 @@ import sys
 import threading
 from pathlib import Path
 
-from basedsl.options import OptionError, Options
+from basedsl.option_fields import OptionError
+from basedsl.options import Options
 
 ROOT = "basedsl"
 FILE = "basedsl.log"
@@ -25,7 +26,7 @@ def logger(name: str) -> logging.Logger:
     return logging.getLogger(f"{ROOT}.{name}")
 
 
-def configure(settings: Options) -> None:
+def configure_logs(settings: Options) -> None:
     """Install the handlers that `settings` asks for."""
     global _installed
     file = (settings.dump_dir or Path.cwd()) / FILE if settings.log_to_file else None

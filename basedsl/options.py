@@ -18,84 +18,27 @@ import dataclasses
 import os
 import re
 import shlex
-import types
-import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
-from basedsl.errors import DSLError, read_traceback_variables_of, with_article
-from basedsl.location import Span, span_of_frame, user_frames
+from basedsl.errors import read_traceback_variables_of, with_article
+from basedsl.option_fields import (
+    OptionError,
+    OptionInfo,
+    is_set,
+    kept,
+    kinds_of,
+    line_of_caller,
+    negated,
+    option,
+)
 from basedsl.slips import closest_name
 
-T = TypeVar("T")
 CORE_PREFIX = "BASEDSL_"
 NO_PLUGINS = "BASEDSL_NO_PLUGINS"
 """The variable with the names of plugins that are switched off, separated by commas."""
-
-
-class OptionError(DSLError, ValueError):
-    """An option that does not exist, or a value of the wrong type or out of its choices."""
-
-
-@dataclass(frozen=True)
-class OptionInfo:
-    """The description of one option. `variables` are the environment variables that set it."""
-
-    name: str
-    type_name: str
-    default: Any
-    doc: str
-    affects_output: bool
-    variables: tuple[str, ...]
-    choices: tuple[Any, ...] = ()
-
-
-def option(
-    default: T,
-    doc: str,
-    *,
-    affects_output: bool,
-    choices: tuple[T, ...] = (),
-    env: str = "",
-    debug: T | None = None,
-) -> T:
-    """Declare a field of an options record: its default, and `doc`, a line of documentation.
-
-    `affects_output` puts its value into cache keys: set it if the generated code depends on it.
-    `choices` are the values allowed, if not all; `env` names its environment variable (without
-    prefix) if that is not the field's name in capitals; `debug` is its value where the option
-    `debug` is set and nothing else says one.
-    """
-    metadata = {
-        "doc": doc,
-        "affects_output": affects_output,
-        "choices": choices,
-        "env": env,
-        "debug": debug,
-    }
-    field: T = dataclasses.field(default=default, metadata=metadata)
-    return field
-
-
-def negated(text: str) -> str:
-    """Return the text of a boolean variable for an option that means the opposite."""
-    return "1" if text.strip().lower() in ("0", "false", "no", "off", "") else "0"
-
-
-def is_set(text: str) -> str:
-    """Return the text of a boolean variable that is also set by a word of its own, as Triton's
-    MLIR_ENABLE_DUMP is by the name of a kernel.
-    """
-    return "1" if negated(text) == "0" else "0"
-
-
-def kept(artifact: str) -> Callable[[str], str]:
-    """Return how a boolean variable such as KEEP_PTX is read as a value of the option `keep`: true
-    keeps `artifact`.
-    """
-    return lambda text: artifact if negated(text) == "0" else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +137,9 @@ class Options:
     cache_dir: Path | None = option(  # noqa: RUF009
         None, "folder of that cache; the user's cache folder if not set", affects_output=False
     )
-    cache_size: int = option(512, "the most that this cache holds, in MiB", affects_output=False)
+    cache_size: int = option(
+        512, "the most that this cache holds, in MiB", affects_output=False, least=0
+    )
     time_stages: bool = option(
         False,
         "report how long each stage of each compilation and each run took",
@@ -225,11 +170,11 @@ class Options:
             read_traceback_variables_of(prefix)
 
     def __post_init__(self) -> None:
-        for name, kind in _kinds(type(self)).items():
+        for name, kind in kinds_of(type(self)).items():
             object.__setattr__(self, name, kind.check(name, getattr(self, name)))
         problem = self.contradiction()
         if problem is not None:
-            raise OptionError(problem[0], _maker(), hint=problem[1])
+            raise OptionError(problem[0], line_of_caller(), hint=problem[1])
 
     def contradiction(self) -> tuple[str, str | None] | None:
         """Return which options contradict each other, and what to do about it; None if none do."""
@@ -264,12 +209,12 @@ class Options:
             for variable in info.variables:
                 text = env.get(variable)
                 if text is not None:
-                    kind = _kinds(cls)[info.name]
+                    kind = kinds_of(cls)[info.name]
                     values[info.name] = kind.read(text, f"{variable}={text!r}")
                     break
         for variable, (name, reading) in cls.SHARED_VARIABLES.items():
             if variable in env and name not in values:
-                values[name] = _kinds(cls)[name].read(reading(env[variable]), variable)
+                values[name] = kinds_of(cls)[name].read(reading(env[variable]), variable)
         _read_other_variables(cls, env, values, overrides)
         if values.get("debug"):
             values = _debug_values(cls) | values
@@ -277,7 +222,7 @@ class Options:
 
     def parse(self, text: str) -> Self:
         """This record with changes written in `text` as on a command line: `--opt-level 3`."""
-        kinds = _kinds(type(self))
+        kinds = kinds_of(type(self))
         changes: dict[str, Any] = {}
         if not isinstance(text, str):
             raise OptionError(
@@ -408,7 +353,7 @@ def _read_other_variables(
         if variable is None or name in overrides:
             continue
         shown = f"{variable}={env[variable]!r}"
-        kind = _kinds(cls)[name]
+        kind = kinds_of(cls)[name]
         value = kind.read(reading(env[variable]), shown)
         if kind.type_name == "names":
             value = tuple(dict.fromkeys((*values.get(name, ()), *value)))
@@ -428,10 +373,12 @@ def _read_other_variables(
             suffix = info.variables[0].removeprefix(cls.PREFIX)
             text = env.get(prefix + suffix)
             if text is not None and info.name not in values:
-                values[info.name] = _kinds(cls)[info.name].read(text, f"{prefix}{suffix}={text!r}")
+                values[info.name] = kinds_of(cls)[info.name].read(
+                    text, f"{prefix}{suffix}={text!r}"
+                )
         for suffix, (name, reading) in _variables(cls).items():
             text = env.get(prefix + suffix)
-            kind = _kinds(cls)[name]
+            kind = kinds_of(cls)[name]
             if text is not None and kind.type_name == "names" and name not in overrides:
                 more = kind.read(reading(text), f"{prefix}{suffix}={text!r}")
                 values[name] = tuple(dict.fromkeys((*values.get(name, ()), *more)))
@@ -455,117 +402,7 @@ def _nearest_variable(cls: type[Options], name: str) -> str:
     return "" if near is None else known[near]
 
 
-# Types of values -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """The kind of an option: checks its values, and reads them from text."""
-
-    type_name: str
-    accepts: Callable[[Any], bool]
-    convert: Callable[[str], Any]
-    choices: tuple[Any, ...] = ()
-    optional: bool = False
-
-    @property
-    def is_flag(self) -> bool:
-        return self.type_name == "bool"
-
-    def check(self, name: str, value: Any) -> Any:
-        if self.type_name == "path" and isinstance(value, str):
-            value = Path(value)
-        if self.type_name == "names" and isinstance(value, list):
-            value = tuple(value)
-        if value is None and self.optional:
-            return None
-        if not self.accepts(value) or (self.choices and value not in self.choices):
-            raise OptionError(f"option {name} is {self._wanted()}, not {value!r}", _maker())
-        return value
-
-    def read(self, text: str, shown: str) -> Any:
-        if self.optional and not text:
-            return None
-        try:
-            value = self.convert(text)
-        except ValueError:
-            raise OptionError(f"{shown}: the value is {self._wanted()}") from None
-        if self.choices and value not in self.choices:
-            raise OptionError(f"{shown}: the value is {self._wanted()}")
-        return value
-
-    def _wanted(self) -> str:
-        if self.choices:
-            return "one of " + ", ".join(str(choice) for choice in self.choices)
-        return {
-            "bool": "true or false (1 or 0)",
-            "int": "an integer",
-            "str": "text",
-            "path": "a path",
-            "names": "names separated by commas",
-        }[self.type_name]
-
-
-def _maker() -> Span | None:
-    # A dataclass's __init__ is code without a file.
-    frames = (frame for frame in user_frames() if frame.f_code.co_filename != "<string>")
-    frame = next(frames, None)
-    return None if frame is None else span_of_frame(frame)
-
-
-_WORDS = {"1": True, "true": True, "yes": True, "on": True} | {
-    "0": False, "false": False, "no": False, "off": False, "": False
-}  # fmt: skip
-
-
-def _read_bool(text: str) -> bool:
-    try:
-        return _WORDS[text.strip().lower()]
-    except KeyError:
-        raise ValueError(text) from None
-
-
-def _read_names(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def _is_names(value: Any) -> bool:
-    return isinstance(value, tuple) and all(isinstance(part, str) for part in value)
-
-
-_KINDS: dict[Any, _Kind] = {
-    bool: _Kind("bool", lambda value: isinstance(value, bool), _read_bool),
-    int: _Kind("int", lambda value: isinstance(value, int) and not isinstance(value, bool), int),
-    str: _Kind("str", lambda value: isinstance(value, str), str),
-    Path: _Kind("path", lambda value: isinstance(value, Path), Path),
-    tuple[str, ...]: _Kind("names", _is_names, _read_names),
-}
-
-
-_kinds_of: dict[type, dict[str, _Kind]] = {}
 _infos_of: dict[type, tuple[OptionInfo, ...]] = {}
-
-
-def _kinds(cls: type[Options]) -> dict[str, _Kind]:
-    known = _kinds_of.get(cls)
-    if known is not None:
-        return known
-    hints = typing.get_type_hints(cls)
-    found = {}
-    for field in dataclasses.fields(cls):
-        hint, optional = hints[field.name], False
-        if isinstance(hint, types.UnionType):
-            (hint,) = (part for part in hint.__args__ if part is not types.NoneType)
-            optional = True
-        if hint not in _KINDS or "doc" not in field.metadata:
-            raise TypeError(
-                f"{cls.__name__}.{field.name}: declare it with option(), as bool, int, str, Path "
-                "or tuple[str, ...]"
-            )
-        found[field.name] = dataclasses.replace(
-            _KINDS[hint], choices=field.metadata["choices"], optional=optional
-        )
-    return _kinds_of.setdefault(cls, found)
 
 
 def _describe(cls: type[Options]) -> tuple[OptionInfo, ...]:
@@ -573,7 +410,7 @@ def _describe(cls: type[Options]) -> tuple[OptionInfo, ...]:
     if known is not None:
         return known
     core = {field.name for field in dataclasses.fields(Options)}
-    kinds = _kinds(cls)
+    kinds = kinds_of(cls)
     infos = []
     for field in dataclasses.fields(cls):
         suffix = field.metadata["env"] or field.name.upper()
@@ -595,7 +432,7 @@ def _describe(cls: type[Options]) -> tuple[OptionInfo, ...]:
 
 
 def _refuse_unknown(cls: type[Options], values: Mapping[str, Any], shown: str = "") -> None:
-    known = _kinds(cls)
+    known = kinds_of(cls)
     for name in values:
         if name not in known:
             near = closest_name(name, known)

@@ -34,8 +34,7 @@ def pages() -> dict[str, str]:
 def reference(module: str) -> str:
     """The page of a public module: each of its names with its parameters and its docstring."""
     found = importlib.import_module(module.replace("cute", "basedsl_cute", 1))
-    source = importlib.import_module("basedsl_cute.public") if module == "cute" else found
-    names = getattr(source, "__all__", None) or [n for n in dir(source) if not n.startswith("_")]
+    names = getattr(found, "__all__", None) or [n for n in dir(found) if not n.startswith("_")]
     parts = [f"# {module}\n", _doc(found), "\n"]
     for name in sorted(set(names), key=str.lower):
         value = getattr(found, name, None)

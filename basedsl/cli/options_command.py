@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from basedsl.cli import console
-from basedsl.options import OptionInfo, Options
+from basedsl.option_fields import OptionInfo
+from basedsl.options import Options
 from basedsl.plugin import Command
 
 

@@ -135,7 +135,7 @@ class Conformance:
 
     def launch(self, call: Any) -> None:
         """Launch `call`, the call of a @kernel in a @jit function, once and in one thread."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define launch")
 
     def entry(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """Return `fn` compiled: it is called from Python with the arguments of `fn`, returns its

@@ -8,13 +8,14 @@ must be.
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from typing import Any
 
 LENGTH = 6
 WRAP = 1009
 
 
-class Variety:
+class Variety(ABC):
     """Makes expressions and statements that most programs do without."""
 
     random: random.Random
@@ -22,23 +23,23 @@ class Variety:
 
     # Methods of the generator ---------------------------------------------------------------
 
-    def pick(self, scope: Any, *kinds: str) -> str | None:
-        raise NotImplementedError
+    @abstractmethod
+    def pick(self, scope: Any, *kinds: str) -> str | None: ...
 
-    def int_(self, scope: Any, depth: int = 2) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def int_(self, scope: Any, depth: int = 2) -> str: ...
 
-    def float_(self, scope: Any, depth: int = 2) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def float_(self, scope: Any, depth: int = 2) -> str: ...
 
-    def bool_(self, scope: Any, depth: int = 2) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def bool_(self, scope: Any, depth: int = 2) -> str: ...
 
-    def fresh(self, prefix: str) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def fresh(self, prefix: str) -> str: ...
 
-    def target(self, scope: Any, kind: str) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def target(self, scope: Any, kind: str) -> str: ...
 
     # Expressions ----------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,7 @@ from basedsl.objectstage import asserts, native
 from basedsl.objectstage.entry_thunk import ENTRY_SUFFIX, slot_format
 
 
-class Invoker:
+class Invoker(ABC):
     """A callable that takes packed arguments and returns the Python result. `native` is the entry
     point of the same code for native calls, None where calls need Python. An executor that wraps an
     invoker may offer the wrapped one's entry point.
@@ -24,8 +25,9 @@ class Invoker:
 
     native: NativeEntryPoint | None = None
 
+    @abstractmethod
     def __call__(self, packed: Sequence[Any]) -> Any:
-        raise NotImplementedError
+        """Run the code on the storage of its arguments, and return the Python result."""
 
 
 class NativeInvoker(Invoker):

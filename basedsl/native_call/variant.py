@@ -23,6 +23,7 @@ from basedsl.binding.arguments import (
 from basedsl.binding.results import Results
 from basedsl.binding.unpacker import Unpacker
 from basedsl.errors import DSLError
+from basedsl.logs import logger
 from basedsl.native_call import unpackers
 from basedsl.native_call.entry import (
     NOTHING,
@@ -39,6 +40,7 @@ from basedsl.native_call.runtime import runtime
 from basedsl.native_call.unpackers import apart_unpacker
 from basedsl.objectstage.entry_thunk import slot_format
 
+_log = logger("native_call")
 _NUMBERS: tuple[Any, ...] = (0, 0.0, False)
 _WITHOUT_MEMORY = (NumericArgument, StaticArgument)
 
@@ -70,6 +72,8 @@ def native_variant(
             is_array = type(value) is np.ndarray
             found = apart_unpacker(found, value.itemsize, apart) if is_array else None
         if found is None or not _agrees(found, argument, value):
+            why = "of a type without native form" if found is None else "read by Python alone"
+            _log.debug("calls stay in Python: '%s', %s, is %s", parameter.name, argument, why)
             return None
         taken.append((found, slot))
         slot += _size(argument.storage)

@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 
 from basedsl import digest
 from basedsl.loaded_classes import loaded_classes
-from basedsl.location import is_internal, is_rewritten
+from basedsl.location import file_of_module, is_internal, is_rewritten
 from basedsl.metastage.contents import (
     ALL,
     STORAGE,
@@ -135,10 +135,7 @@ class Guards:
 
     def holds(self) -> bool:
         """Return True if every guarded value is still the recorded one."""
-        for guard in self._guards.values():
-            if not guard.holds():
-                return False
-        return True
+        return all(guard.holds() for guard in self._guards.values())
 
     def items(self) -> Iterable[tuple[Any, Guard]]:
         """Each guard, with a key that another collection has for the same thing."""
@@ -186,8 +183,7 @@ class Guards:
 
     def native_conditions(self) -> tuple[list[Row], list[Any]]:
         """Sufficient conditions for native code, `(rows, keep)`: `keep` keeps what they compare."""
-        rows: list[Row] = []
-        slow: list[Guard] = []
+        rows, slow = list[Row](), list[Guard]()
         for guard in self._guards.values():
             found = guard.native_conditions()
             if found is None:
@@ -231,11 +227,9 @@ class Guards:
 
     def _named_value(self, name: str, value: Any) -> None:
         number = self._numbers.get(id(value))
-        if number is not None:
-            self._say(f"{name} = #{number}")
-            return
-        self._say(f"{name} =")
-        self._value(value)
+        self._say(f"{name} =" if number is None else f"{name} = #{number}")
+        if number is None:
+            self._value(value)
 
     def _value(self, value: Any) -> None:
         """Follow a value: functions, classes, modules, containers, objects."""
@@ -276,7 +270,7 @@ class Guards:
             self._value(guard.recorded)
         if value is os.environ or value is getattr(os, "environb", None):
             self._whole_environment()
-        elif not inner or not self._foreign(type(value).__module__):
+        elif not inner or not self._foreign(digest.module_of(type(value))):
             self._instance(value)
 
     def _function(self, fn: types.FunctionType) -> None:
@@ -324,10 +318,13 @@ class Guards:
 
     def _wrapped(self, fn: types.FunctionType) -> None:
         """The user's functions that a library's function wraps: what its decorators make."""
-        held = [vars(fn).get("__wrapped__"), *map(_cell_content, fn.__closure__ or ())]
+        own = vars(fn)
+        held = [own.get("__wrapped__"), *map(_cell_content, fn.__closure__ or ())]
         for one in held:
             if type(one) is types.FunctionType and not is_internal(one.__code__.co_filename):
                 self._value(one)
+        if isinstance(own.get("registry"), types.MappingProxyType):  # `functools.singledispatch`
+            self._value(own["registry"])
 
     def _iterator(self, value: Any) -> None:
         """Watch what an iterator leads to; the code of a generator may read anything."""
@@ -370,8 +367,10 @@ class Guards:
 
     def _module(self, module: types.ModuleType) -> None:
         self._say(digest.of_value(module))
-        if not is_internal(getattr(module, "__file__", None) or ""):
+        if not is_internal(file_of_module(module)):
             self._modules[id(module)] = module, set()
+            if "__getattr__" in vars(module) and not self._foreign_module(module):
+                self._item(vars(module), "__getattr__", f"{module.__name__}.__getattr__")
 
     def _follow_modules(self) -> None:
         """The attributes of modules that some code names, until nothing new is found."""
@@ -414,9 +413,8 @@ class Guards:
     def _volatile(self, path: str) -> None:
         self.volatile.add(path)
         self._say(None)
-        outer, self._path = self._path, path
         self._add(PythonGuard(lambda: (object(),)), "volatile", path)
-        self._path = outer
+        self._paths["volatile", path] = path
 
     def _whole_environment(self) -> None:
         self._say(None)
@@ -454,11 +452,11 @@ class Guards:
             type(value) not in _VALUES
             and getattr(value, "__dict__", None)
             and not isinstance(value, enum.Enum)
-            and not self._foreign(type(value).__module__)
+            and not self._foreign(digest.module_of(type(value)))
         )
 
     def _subclass(self, value: Any, base: type) -> None:
-        if type(value) is not base and not self._foreign(type(value).__module__):
+        if type(value) is not base and not self._foreign(digest.module_of(type(value))):
             self._instance(value)
 
     def _property(self, value: property) -> None:
@@ -468,18 +466,20 @@ class Guards:
 
     def _class(self, cls: type) -> None:
         self._say(digest.of_class(cls))
-        if self._foreign(cls.__module__):
+        if self._foreign(digest.module_of(cls)):
             return
         if type(cls) is not type:
             self._value(type(cls))
-        read: ClassGuard = self._add(ClassGuard(cls), "class", id(cls))
-        for name, value in sorted(read.recorded.items()):
+        self._named_items(self._add(ClassGuard(cls), "class", id(cls)).recorded)
+
+    def _named_items(self, held: dict[str, Any]) -> None:
+        for name, value in sorted(held.items()):
             self._named(name, value)
 
     def _instance(self, obj: Any) -> None:
         """An object of an ordinary class: its attributes, and its class."""
         cls = type(obj)
-        library = self._foreign(cls.__module__)
+        library = self._foreign(digest.module_of(cls))
         if (
             library
             and not isinstance(obj, loaded_classes(*_NAMESPACES))
@@ -493,10 +493,11 @@ class Guards:
         self._value(cls)
         table = getattr(obj, "__dict__", None)
         if type(table) is dict:
-            read: AttributesGuard = self._add(AttributesGuard(obj), "attributes", id(obj))
-            for name, value in sorted(read.recorded.items()):
-                self._named(name, value)
-        for name, slot in self._slots(cls):
+            self._named_items(self._add(AttributesGuard(obj), "attributes", id(obj)).recorded)
+        slots = list(self._slots(cls))
+        if slots and type(table) is not dict:
+            self._add(PythonGuard(lambda: type(obj)), "slot", id(obj), "__class__")
+        for name, slot in slots:
             slotted = self._add(
                 PythonGuard(functools.partial(_slot_content, slot, obj)), "slot", id(obj), name
             )
@@ -506,7 +507,7 @@ class Guards:
 
     def _library_object(self, obj: Any) -> None:
         """The state of an object of the standard library or NumPy, or that nobody can tell it."""
-        module = type(obj).__module__.partition(".")[0]
+        module = (digest.module_of(type(obj)) or "").partition(".")[0]
         if (module in sys.stdlib_module_names or module == "numpy") and may_change(obj):
             if not self._state(obj, ALL) and not is_opaque_class(type(obj)):
                 self._volatile(self._path)
@@ -542,7 +543,7 @@ class Guards:
 
     def _slots(self, cls: type) -> Iterable[tuple[str, Any]]:
         for base in cls.__mro__:
-            if self._foreign(base.__module__):
+            if self._foreign(digest.module_of(base)):
                 continue
             for name, slot in sorted(vars(base).items()):
                 if isinstance(slot, types.MemberDescriptorType):
@@ -551,12 +552,11 @@ class Guards:
     def _foreign(self, module: str | None) -> bool:
         """Return True if a module is a library's, other than the one that defines the functions."""
         if module and module.partition(".")[0] in self._own:
-            return is_internal(getattr(sys.modules.get(module), "__file__", None) or "")
+            return is_internal(file_of_module(sys.modules.get(module)))
         return digest.is_library(module)
 
     def _foreign_module(self, module: types.ModuleType) -> bool:
-        filename = getattr(module, "__file__", None)
-        return is_internal(filename or "") or self._foreign(module.__name__)
+        return is_internal(file_of_module(module)) or self._foreign(module.__name__)
 
 
 _FOLLOW: tuple[tuple[Any, Callable[[Guards, Any], None]], ...] = (

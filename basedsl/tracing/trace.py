@@ -108,7 +108,7 @@ class Trace:
         options: Any = None,
         extension: Any = None,
         outside: Outside | None = None,
-        pick: Pick | None = None,
+        pick: Pick,
     ) -> None:
         self.language = language
         self.bindings = bindings
@@ -124,7 +124,7 @@ class Trace:
         #: The decorated functions traced so far, and the rewritten form of each.
         self.functions: list[Any] = []
         self.outside = outside
-        self.pick: Pick = pick or _no_pick
+        self.pick = pick
         self.on_meeting: Callable[[], None] = lambda: None  # called after `meets`
         #: Called with each enumeration of which a member is chosen at run time.
         self.on_choice: Callable[[Any], None] = lambda cls: None
@@ -299,10 +299,14 @@ class Trace:
         return build(*args, loc=self.loc(), **kwargs)
 
     def emit_op(self, name: str, type: Any, *operands: Any, **attributes: Any) -> Any:
-        """The only result, an SSA value of `type`, of a new op. By its name: it is made in a third
-        of the time that its class in the bindings takes, and no classes are made for its dialect.
+        """The only result, an SSA value of `type`, of a new op; None if `type` is None, for an op
+        without results. By its name: it is made in a third of the time that its class in the
+        bindings takes, and no classes are made for its dialect.
         """
         create = self.ir.Operation.create
+        if type is None:
+            self.emit(create, name, results=[], operands=operands, attributes=attributes or None)
+            return None
         made = self.emit(
             create, name, results=[type], operands=operands, attributes=attributes or None
         )
@@ -413,10 +417,6 @@ class Trace:
         finally:
             region.closed = True
             self.region = region.parent  # type: ignore[assignment]
-
-
-def _no_pick(thunks: Sequence[Callable[[], Any]], place: Any) -> Any:
-    raise NotImplementedError("this trace has no control flow")
 
 
 def current_trace_or_none() -> Trace | None:

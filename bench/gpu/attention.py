@@ -10,7 +10,7 @@ recorded into a CUDA graph where they can be, with the device kept busy before; 
 count half of a causal mask, and 2.5 forward passes for a backward one. Decoding tells GB/s of keys
 and values, as does its copy, which counts what it reads and writes. `--config` times a further
 configuration of forward passes beside the chosen one: "hopper.Config((128, 128))"; `--gradients`
-one of backward passes.
+one of backward passes, `--splits` one of decoding.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ def arguments():
     parser.add_argument("--quick", action="store_true", help="the first case of each kind")
     parser.add_argument("--config", action="append", default=[])
     parser.add_argument("--gradients", action="append", default=[], metavar="CONFIG")
+    parser.add_argument("--splits", action="append", default=[], metavar="CONFIG")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="measured rows of a contender")
     parser.add_argument("--traceback", action="store_true")
     return parser.parse_args()
@@ -319,6 +320,7 @@ def decoding(batches, keys, options):
     from torch.nn.attention import SDPBackend
 
     from basedsl_cute.ops import attention
+    from basedsl_cute.ops.ampere import attention as ampere
 
     shape = (batches, keys, 32, 8, 128, False)
     each = batches * keys * 8 * 128 * 2 * 2
@@ -334,8 +336,25 @@ def decoding(batches, keys, options):
         # Half is read and half is written.
         "copy": [lambda x=x: x[2].copy_(x[1]) for x in copies],
     }
+    failures = {}
+    for text in options.splits:
+        config = eval(text, {"ampere": ampere})
+        contenders[text] = [
+            lambda x=x, config=config: attention(*x, out=out, config=config) for x in copies
+        ]
+        out.fill_(torch.nan)
+        contenders[text][0]()
+        found = error_of(out, *copies[0], False)
+        if not found < MOST_ERROR:
+            failures[text] = f"its error is {found:.1e}"
     speed = speeds(contenders, each / 1e9, options.rounds)
-    return {"speed": speed, "error": error, "peer_error": peer_error, "unit": "GB/s"}
+    return {
+        "speed": speed,
+        "error": error,
+        "peer_error": peer_error,
+        "unit": "GB/s",
+        "failures": failures,
+    }
 
 
 def function(kind, options):

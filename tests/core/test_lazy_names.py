@@ -1,6 +1,7 @@
 """Packages that import names when they are used: from what type checkers read."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -32,7 +33,7 @@ def package(tmp_path, monkeypatch):
         return lazy_package
 
     yield package
-    for name in ("lazy_package", "lazy_package.inner"):
+    for name in ("lazy_package", "lazy_package.inner", "lazy_package.starred"):
         sys.modules.pop(name, None)
 
 
@@ -59,6 +60,38 @@ def test_an_unknown_name_is_an_attribute_error(package):
 def test_others_are_asked_for_other_names(package):
     lazy = package(otherwise=", str.upper")
     assert (lazy.something, lazy.VALUE) == ("SOMETHING", [1])
+
+
+def test_all_names_of_a_module(package):
+    lazy = package()
+    folder = Path(lazy.__path__[0])
+    (folder / "starred.py").write_text(
+        "from typing import TYPE_CHECKING\n"
+        "from basedsl.lazy_names import imported_later\n"
+        "if TYPE_CHECKING:\n"
+        "    from lazy_package.inner import *\n"
+        "    from math import tau, pi as _hidden\n"
+        "else:\n"
+        "    __getattr__ = imported_later(__name__)\n"
+    )
+    (folder / "inner.py").write_text("VALUE, other = [1], 2\n__all__ = ['VALUE']\n")
+    from lazy_package import starred
+
+    assert "lazy_package.inner" not in sys.modules
+    names = {}
+    exec("from lazy_package.starred import *", names)
+    assert names.keys() - {"__builtins__"} == {"VALUE", "tau"}
+    assert starred.VALUE is lazy.inner.VALUE
+    with pytest.raises(AttributeError, match="no attribute 'other'"):
+        _ = starred.other
+    assert starred._hidden == pytest.approx(3.1415926)
+
+
+def test_a_star_of_a_module_without_a_list(package):
+    path = Path(package().__path__[0], "starred.py")
+    path.write_text("from lazy_package.inner import *\n")
+    with pytest.raises(ImportError, match=r"lazy_package.inner has no __all__"):
+        homes(str(path))
 
 
 def test_the_names_of_another_file(tmp_path):

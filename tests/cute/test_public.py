@@ -21,12 +21,12 @@ PROGRAMS = Path(__file__).parent / "typed_programs"
 
 def test_all_names_every_public_name():
     names = {name for name in vars(public) if not name.startswith("_")}
-    assert set(public.__all__) == names
-    assert len(public.__all__) == len(names)
+    assert len(names) > 250
+    assert sorted(names) == basedsl_cute.__all__
 
 
 def test_each_public_name_is_found_without_the_others():
-    for name in public.__all__:
+    for name in basedsl_cute.__all__:
         vars(basedsl_cute).pop(name, None)
         assert getattr(basedsl_cute, name) is getattr(public, name), name
 

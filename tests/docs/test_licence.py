@@ -122,13 +122,42 @@ def test_products_and_sums_in_kernels():
 
 
 def test_items_of_any_and_all():
-    def f(n):
-        return any(6 // k == n for k in (3, n))
+    """Later items are computed where the items come from `map` and the like."""
 
-    assert f(2) is True
-    assert toy.jit(f)(2) is True
+    def f(n):
+        return any(k == 0 or 6 // (n - k) == 9 for k in (n * 0, n))
+
+    def mapped(n):
+        def decides(k):
+            return k == 0 or 6 // (n - k) == 9
+
+        return any(map(decides, (n * 0, n)))
+
+    assert f(2) is mapped(2) is toy.jit(f)(2) is True
     with pytest.raises(ZeroDivisionError):
-        toy.jit(lambda n: any(k == 0 or 6 // (n - k) == 9 for k in (n * 0, n)))(2)
+        toy.jit(mapped)(2)
+
+    def counted(n):
+        seen = [0]
+
+        def noted(k):
+            seen[0] += 1
+            return k == n
+
+        return any(noted(k) for k in (1, 2, 3)), seen[0]
+
+    def counted_by_map(n):
+        seen = [0]
+
+        def noted(k):
+            seen[0] += 1
+            return k == n
+
+        return any(map(noted, (1, 2, 3))), seen[0]
+
+    assert toy.jit(counted)(2) == counted(2) == counted_by_map(2) == (True, 2)
+    with pytest.raises(DSLError, match=r"'seen' is changed by a later item of any\(\)"):
+        toy.jit(counted_by_map)(2)
 
 
 def test_texts():

@@ -30,7 +30,7 @@ MODULES = (
     "basedsl.errors",
     "basedsl.objectstage.asserts",
     "basedsl.objectstage.failure",
-    "basedsl.options",
+    "basedsl.option_fields",
     "basedsl.plugin.answers",
     "basedsl_cute.device.driver",
     "basedsl_cute.sim.errors",

@@ -18,12 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from basedsl_cute import algebra, dialect, jax, public
+    from basedsl_cute import algebra as algebra
+    from basedsl_cute import dialect as dialect
+    from basedsl_cute import jax as jax
     from basedsl_cute.public import *  # noqa: F403
-
-    # Strict type checkers take a name for public only if it is listed.
-    __all__ = ["algebra", "dialect", "jax"]
-    __all__ += public.__all__
 
 # Public modules are found by name before all else.
 _MODULES = (

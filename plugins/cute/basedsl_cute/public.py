@@ -3,530 +3,224 @@
 The package reads these statements to find a name's module when a program first uses the name.
 """
 
-from basedsl import (
-    DryRun,
-    DSLRuntimeError,
-    KeepIR,
-    OptLevel,
-    PostCompileHookContext,
-    WarningsAsErrors,
-    const_expr,
-    dtype,
-    external,
-    range,
-    range_constexpr,
-)
-from basedsl_cute import arch, nvgpu, pipeline, runtime, utils
-from basedsl_cute.algebra import (
-    E,
-    LayoutError,
-    Ratio,
-    ScaledBasis,
-    append,
-    append_ones,
-    assume,
-    blocked_product,
-    ceil_div,
-    coalesce,
-    complement,
-    composition,
-    cosize,
-    crd2idx,
-    depth,
-    dice,
-    domain_offset,
-    draw,
-    elem_less,
-    filter,
-    filter_zeros,
-    find,
-    find_if,
-    flat_divide,
-    flat_product,
-    flatten,
-    flatten_to_tuple,
-    front,
-    get,
-    group_modes,
-    has_underscore,
-    idx2crd,
-    is_major,
-    is_static,
-    leading_dim,
-    left_inverse,
-    local_partition,
-    local_tile,
-    logical_divide,
-    logical_product,
-    make_composed_layout,
-    make_identity_layout,
-    make_layout,
-    make_layout_image_mask,
-    make_layout_tv,
-    make_ordered_layout,
-    make_swizzle,
-    max_alignment,
-    max_common_layout,
-    max_common_vector,
-    outer_partition,
-    prepend,
-    prepend_ones,
-    product,
-    product_each,
-    product_like,
-    raked_product,
-    rank,
-    recast_layout,
-    repeat,
-    repeat_as_tuple,
-    repeat_like,
-    right_inverse,
-    round_up,
-    select,
-    shape,
-    shape_div,
-    size,
-    size_in_bytes,
-    slice_,
-    tile_to_shape,
-    tiled_divide,
-    tiled_product,
-    transform_leaf,
-    unflatten,
-    zipped_divide,
-    zipped_product,
-)
-from basedsl_cute.algebra import congruent as is_congruent
-from basedsl_cute.algebra import increment as increment_coord
-from basedsl_cute.algebra import weakly_congruent as is_weakly_congruent
-from basedsl_cute.arch.events import trace
-from basedsl_cute.arrays.placeholders import sym_int, sym_int32, sym_int64
-from basedsl_cute.atoms import (
-    CopyAtom,
-    MmaAtom,
-    ThrCopy,
-    ThrMma,
-    TiledCopy,
-    TiledMma,
-    gemm,
-    make_copy_atom,
-    make_cotiled_copy,
-    make_mma_atom,
-    make_tiled_copy,
-    make_tiled_copy_A,
-    make_tiled_copy_B,
-    make_tiled_copy_C,
-    make_tiled_copy_C_atom,
-    make_tiled_copy_D,
-    make_tiled_copy_S,
-    make_tiled_copy_tv,
-    make_tiled_mma,
-    mma_atom_call,
-)
-from basedsl_cute.atoms.copy_tensors import (
-    autovec_copy,
-    basic_copy,
-    basic_copy_if,
-    copy,
-    copy_atom_call,
-)
-from basedsl_cute.compat import base_dsl as _dsl
-from basedsl_cute.compat import core, cutlass_dsl, typing, vector
-from basedsl_cute.compat.array import Array, GridConstant, inttoptr, make_array_view
-from basedsl_cute.compat.cutlass_dsl import (
-    and_,
-    dsl_user_op,
-    dynamic_expr,
-    extract_mlir_values,
-    for_generate,
-    if_generate,
-    max,
-    min,
-    new_from_mlir_values,
-    not_,
-    or_,
-    range_dynamic,
-    while_generate,
-    yield_out,
-)
-from basedsl_cute.compat.install import install_as
-from basedsl_cute.compat.typing import (
-    AddressSpace,
-    BFloat16,
-    Boolean,
-    ComposedLayout,
-    Constexpr,
-    Coord,
-    Float,
-    Float4E2M1FN,
-    Float6E2M3FN,
-    Float6E3M2FN,
-    Float8E4M3,
-    Float8E4M3B11FNUZ,
-    Float8E4M3FN,
-    Float8E5M2,
-    Float8E8M0FNU,
-    Float16,
-    Float32,
-    Float64,
-    Int,
-    Int4,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    Int128,
-    Integer,
-    IntTuple,
-    Layout,
-    Numeric,
-    Pointer,
-    Shape,
-    Stride,
-    Swizzle,
-    SymInt,
-    Tensor,
-    TFloat32,
-    Tile,
-    Tiler,
-    Uint4,
-    Uint8,
-    Uint16,
-    Uint32,
-    Uint64,
-    Uint128,
-)
-from basedsl_cute.compat.vector import Vector, print_nd_vector
-from basedsl_cute.device.driver import DSLCudaRuntimeError
-from basedsl_cute.dsl.compile import (
-    EnableAssertions,
-    EnableTVMFFI,
-    GenerateLineInfo,
-    GPUArch,
-    KeepCUBIN,
-    KeepPTX,
-    KeepSASS,
-    LinkLibraries,
-    NvdisasmOptions,
-    PtxasOptions,
-    compile,
-)
-from basedsl_cute.dsl.cute import CUTE, jit, kernel, register_jit_arg_adapter
-from basedsl_cute.dsl.machine import synchronize, target_description
-from basedsl_cute.dsl.toolkit import CUDA_VERSION, target_version
-from basedsl_cute.host.event import Event
-from basedsl_cute.host.stream import Stream
-from basedsl_cute.interop import cuda, testing, torch
-from basedsl_cute.interop.events import record_events
-from basedsl_cute.nvgpu.tma import prefetch
-from basedsl_cute.tensors import math
+from basedsl import DryRun as DryRun
+from basedsl import DSLRuntimeError as DSLRuntimeError
+from basedsl import KeepIR as KeepIR
+from basedsl import OptLevel as OptLevel
+from basedsl import PostCompileHookContext as PostCompileHookContext
+from basedsl import WarningsAsErrors as WarningsAsErrors
+from basedsl import const_expr as const_expr
+from basedsl import dtype as dtype
+from basedsl import external as external
+from basedsl import range as range
+from basedsl import range_constexpr as range_constexpr
+from basedsl_cute import arch as arch
+from basedsl_cute import nvgpu as nvgpu
+from basedsl_cute import pipeline as pipeline
+from basedsl_cute import runtime as runtime
+from basedsl_cute import utils as utils
+from basedsl_cute.algebra import E as E
+from basedsl_cute.algebra import LayoutError as LayoutError
+from basedsl_cute.algebra import Ratio as Ratio
+from basedsl_cute.algebra import ScaledBasis as ScaledBasis
+from basedsl_cute.algebra import append as append
+from basedsl_cute.algebra import append_ones as append_ones
+from basedsl_cute.algebra import assume as assume
+from basedsl_cute.algebra import blocked_product as blocked_product
+from basedsl_cute.algebra import ceil_div as ceil_div
+from basedsl_cute.algebra import coalesce as coalesce
+from basedsl_cute.algebra import complement as complement
+from basedsl_cute.algebra import composition as composition
+from basedsl_cute.algebra import cosize as cosize
+from basedsl_cute.algebra import crd2idx as crd2idx
+from basedsl_cute.algebra import depth as depth
+from basedsl_cute.algebra import dice as dice
+from basedsl_cute.algebra import domain_offset as domain_offset
+from basedsl_cute.algebra import draw as draw
+from basedsl_cute.algebra import elem_less as elem_less
+from basedsl_cute.algebra import filter as filter
+from basedsl_cute.algebra import filter_zeros as filter_zeros
+from basedsl_cute.algebra import find as find
+from basedsl_cute.algebra import find_if as find_if
+from basedsl_cute.algebra import flat_divide as flat_divide
+from basedsl_cute.algebra import flat_product as flat_product
+from basedsl_cute.algebra import flatten as flatten
+from basedsl_cute.algebra import flatten_to_tuple as flatten_to_tuple
+from basedsl_cute.algebra import front as front
+from basedsl_cute.algebra import get as get
+from basedsl_cute.algebra import group_modes as group_modes
+from basedsl_cute.algebra import has_underscore as has_underscore
+from basedsl_cute.algebra import idx2crd as idx2crd
+from basedsl_cute.algebra import increment_coord as increment_coord
+from basedsl_cute.algebra import is_congruent as is_congruent
+from basedsl_cute.algebra import is_major as is_major
+from basedsl_cute.algebra import is_static as is_static
+from basedsl_cute.algebra import is_weakly_congruent as is_weakly_congruent
+from basedsl_cute.algebra import leading_dim as leading_dim
+from basedsl_cute.algebra import left_inverse as left_inverse
+from basedsl_cute.algebra import local_partition as local_partition
+from basedsl_cute.algebra import local_tile as local_tile
+from basedsl_cute.algebra import logical_divide as logical_divide
+from basedsl_cute.algebra import logical_product as logical_product
+from basedsl_cute.algebra import make_composed_layout as make_composed_layout
+from basedsl_cute.algebra import make_identity_layout as make_identity_layout
+from basedsl_cute.algebra import make_layout as make_layout
+from basedsl_cute.algebra import make_layout_image_mask as make_layout_image_mask
+from basedsl_cute.algebra import make_layout_tv as make_layout_tv
+from basedsl_cute.algebra import make_ordered_layout as make_ordered_layout
+from basedsl_cute.algebra import make_swizzle as make_swizzle
+from basedsl_cute.algebra import max_alignment as max_alignment
+from basedsl_cute.algebra import max_common_layout as max_common_layout
+from basedsl_cute.algebra import max_common_vector as max_common_vector
+from basedsl_cute.algebra import outer_partition as outer_partition
+from basedsl_cute.algebra import prepend as prepend
+from basedsl_cute.algebra import prepend_ones as prepend_ones
+from basedsl_cute.algebra import product as product
+from basedsl_cute.algebra import product_each as product_each
+from basedsl_cute.algebra import product_like as product_like
+from basedsl_cute.algebra import raked_product as raked_product
+from basedsl_cute.algebra import rank as rank
+from basedsl_cute.algebra import recast_layout as recast_layout
+from basedsl_cute.algebra import repeat as repeat
+from basedsl_cute.algebra import repeat_as_tuple as repeat_as_tuple
+from basedsl_cute.algebra import repeat_like as repeat_like
+from basedsl_cute.algebra import right_inverse as right_inverse
+from basedsl_cute.algebra import round_up as round_up
+from basedsl_cute.algebra import select as select
+from basedsl_cute.algebra import shape as shape
+from basedsl_cute.algebra import shape_div as shape_div
+from basedsl_cute.algebra import size as size
+from basedsl_cute.algebra import size_in_bytes as size_in_bytes
+from basedsl_cute.algebra import slice_ as slice_
+from basedsl_cute.algebra import tile_to_shape as tile_to_shape
+from basedsl_cute.algebra import tiled_divide as tiled_divide
+from basedsl_cute.algebra import tiled_product as tiled_product
+from basedsl_cute.algebra import transform_leaf as transform_leaf
+from basedsl_cute.algebra import unflatten as unflatten
+from basedsl_cute.algebra import zipped_divide as zipped_divide
+from basedsl_cute.algebra import zipped_product as zipped_product
+from basedsl_cute.arch.events import trace as trace
+from basedsl_cute.arrays.placeholders import sym_int as sym_int
+from basedsl_cute.arrays.placeholders import sym_int32 as sym_int32
+from basedsl_cute.arrays.placeholders import sym_int64 as sym_int64
+from basedsl_cute.atoms import CopyAtom as CopyAtom
+from basedsl_cute.atoms import MmaAtom as MmaAtom
+from basedsl_cute.atoms import ThrCopy as ThrCopy
+from basedsl_cute.atoms import ThrMma as ThrMma
+from basedsl_cute.atoms import TiledCopy as TiledCopy
+from basedsl_cute.atoms import TiledMma as TiledMma
+from basedsl_cute.atoms import gemm as gemm
+from basedsl_cute.atoms import make_copy_atom as make_copy_atom
+from basedsl_cute.atoms import make_cotiled_copy as make_cotiled_copy
+from basedsl_cute.atoms import make_mma_atom as make_mma_atom
+from basedsl_cute.atoms import make_tiled_copy as make_tiled_copy
+from basedsl_cute.atoms import make_tiled_copy_A as make_tiled_copy_A
+from basedsl_cute.atoms import make_tiled_copy_B as make_tiled_copy_B
+from basedsl_cute.atoms import make_tiled_copy_C as make_tiled_copy_C
+from basedsl_cute.atoms import make_tiled_copy_C_atom as make_tiled_copy_C_atom
+from basedsl_cute.atoms import make_tiled_copy_D as make_tiled_copy_D
+from basedsl_cute.atoms import make_tiled_copy_S as make_tiled_copy_S
+from basedsl_cute.atoms import make_tiled_copy_tv as make_tiled_copy_tv
+from basedsl_cute.atoms import make_tiled_mma as make_tiled_mma
+from basedsl_cute.atoms import mma_atom_call as mma_atom_call
+from basedsl_cute.atoms.copy_tensors import autovec_copy as autovec_copy
+from basedsl_cute.atoms.copy_tensors import basic_copy as basic_copy
+from basedsl_cute.atoms.copy_tensors import basic_copy_if as basic_copy_if
+from basedsl_cute.atoms.copy_tensors import copy as copy
+from basedsl_cute.atoms.copy_tensors import copy_atom_call as copy_atom_call
+from basedsl_cute.compat import base_dsl as _dsl  # noqa: F401
+from basedsl_cute.compat import core as core
+from basedsl_cute.compat import cutlass_dsl as cutlass_dsl
+from basedsl_cute.compat import typing as typing
+from basedsl_cute.compat import vector as vector
+from basedsl_cute.compat.annotation_types import *  # noqa: F403
+from basedsl_cute.compat.array import Array as Array
+from basedsl_cute.compat.array import GridConstant as GridConstant
+from basedsl_cute.compat.array import inttoptr as inttoptr
+from basedsl_cute.compat.array import make_array_view as make_array_view
+from basedsl_cute.compat.cutlass_dsl import and_ as and_
+from basedsl_cute.compat.cutlass_dsl import dsl_user_op as dsl_user_op
+from basedsl_cute.compat.cutlass_dsl import dynamic_expr as dynamic_expr
+from basedsl_cute.compat.cutlass_dsl import extract_mlir_values as extract_mlir_values
+from basedsl_cute.compat.cutlass_dsl import for_generate as for_generate
+from basedsl_cute.compat.cutlass_dsl import if_generate as if_generate
+from basedsl_cute.compat.cutlass_dsl import max as max
+from basedsl_cute.compat.cutlass_dsl import min as min
+from basedsl_cute.compat.cutlass_dsl import new_from_mlir_values as new_from_mlir_values
+from basedsl_cute.compat.cutlass_dsl import not_ as not_
+from basedsl_cute.compat.cutlass_dsl import or_ as or_
+from basedsl_cute.compat.cutlass_dsl import range_dynamic as range_dynamic
+from basedsl_cute.compat.cutlass_dsl import while_generate as while_generate
+from basedsl_cute.compat.cutlass_dsl import yield_out as yield_out
+from basedsl_cute.compat.install import install_as as install_as
+from basedsl_cute.compat.vector import Vector as Vector
+from basedsl_cute.compat.vector import print_nd_vector as print_nd_vector
+from basedsl_cute.device.driver import DSLCudaRuntimeError as DSLCudaRuntimeError
+from basedsl_cute.dsl.compile import EnableAssertions as EnableAssertions
+from basedsl_cute.dsl.compile import EnableTVMFFI as EnableTVMFFI
+from basedsl_cute.dsl.compile import GenerateLineInfo as GenerateLineInfo
+from basedsl_cute.dsl.compile import GPUArch as GPUArch
+from basedsl_cute.dsl.compile import KeepCUBIN as KeepCUBIN
+from basedsl_cute.dsl.compile import KeepPTX as KeepPTX
+from basedsl_cute.dsl.compile import KeepSASS as KeepSASS
+from basedsl_cute.dsl.compile import LinkLibraries as LinkLibraries
+from basedsl_cute.dsl.compile import NvdisasmOptions as NvdisasmOptions
+from basedsl_cute.dsl.compile import PtxasOptions as PtxasOptions
+from basedsl_cute.dsl.compile import compile as compile
+from basedsl_cute.dsl.cute import CUTE as CUTE
+from basedsl_cute.dsl.cute import jit as jit
+from basedsl_cute.dsl.cute import kernel as kernel
+from basedsl_cute.dsl.cute import register_jit_arg_adapter as register_jit_arg_adapter
+from basedsl_cute.dsl.machine import synchronize as synchronize
+from basedsl_cute.dsl.machine import target_description as target_description
+from basedsl_cute.dsl.toolkit import CUDA_VERSION as CUDA_VERSION
+from basedsl_cute.dsl.toolkit import target_version as target_version
+from basedsl_cute.host.event import Event as Event
+from basedsl_cute.host.stream import Stream as Stream
+from basedsl_cute.interop import cuda as cuda
+from basedsl_cute.interop import testing as testing
+from basedsl_cute.interop import torch as torch
+from basedsl_cute.interop.events import record_events as record_events
+from basedsl_cute.nvgpu.tma import prefetch as prefetch
+from basedsl_cute.tensors import math as math
+from basedsl_cute.tensors.fast_divmod import FastDivmodDivisor as FastDivmodDivisor
+from basedsl_cute.tensors.fast_divmod import FastDivmodDivisorV2 as FastDivmodDivisorV2
 from basedsl_cute.tensors.fast_divmod import (
-    FastDivmodDivisor,
-    FastDivmodDivisorV2,
-    fast_divmod_create_divisor,
+    fast_divmod_create_divisor as fast_divmod_create_divisor,
 )
-from basedsl_cute.tensors.make_tensor import (
-    make_fragment_like,
-    make_identity_tensor,
-    make_ptr,
-    make_rmem_tensor,
-    make_rmem_tensor_like,
-    make_tensor,
-    recast_tensor,
-)
-from basedsl_cute.tensors.make_tensor import make_rmem_tensor as make_fragment  # older
-from basedsl_cute.tensors.math import (
-    cos,
-    erf,
-    exp,
-    exp2,
-    log,
-    log2,
-    log10,
-    rsqrt,
-    sin,
-    sqrt,
-    tan,
-    tanh,
-)
-from basedsl_cute.tensors.native_struct import native_struct
-from basedsl_cute.tensors.pointer import recast_ptr
-from basedsl_cute.tensors.print_tensor import print_tensor
-from basedsl_cute.tensors.printf import printf
-from basedsl_cute.tensors.smem_struct import struct, union
-from basedsl_cute.tensors.tensor_ssa import (
-    ReductionOp,
-    TensorSSA,
-    all_,
-    any_,
-    full,
-    full_like,
-    ones_like,
-    where,
-    zeros_like,
-)
-from basedsl_cute.utils import smem_report
-
-__all__: list[str] = [
-    "CUDA_VERSION",
-    "CUTE",
-    "AddressSpace",
-    "Array",
-    "BFloat16",
-    "Boolean",
-    "ComposedLayout",
-    "Constexpr",
-    "Coord",
-    "CopyAtom",
-    "DSLCudaRuntimeError",
-    "DSLRuntimeError",
-    "DryRun",
-    "E",
-    "EnableAssertions",
-    "EnableTVMFFI",
-    "Event",
-    "FastDivmodDivisor",
-    "FastDivmodDivisorV2",
-    "Float",
-    "Float4E2M1FN",
-    "Float6E2M3FN",
-    "Float6E3M2FN",
-    "Float8E4M3",
-    "Float8E4M3B11FNUZ",
-    "Float8E4M3FN",
-    "Float8E5M2",
-    "Float8E8M0FNU",
-    "Float16",
-    "Float32",
-    "Float64",
-    "GPUArch",
-    "GenerateLineInfo",
-    "GridConstant",
-    "Int",
-    "Int4",
-    "Int8",
-    "Int16",
-    "Int32",
-    "Int64",
-    "Int128",
-    "IntTuple",
-    "Integer",
-    "KeepCUBIN",
-    "KeepIR",
-    "KeepPTX",
-    "KeepSASS",
-    "Layout",
-    "LayoutError",
-    "LinkLibraries",
-    "MmaAtom",
-    "Numeric",
-    "NvdisasmOptions",
-    "OptLevel",
-    "Pointer",
-    "PostCompileHookContext",
-    "PtxasOptions",
-    "Ratio",
-    "ReductionOp",
-    "ScaledBasis",
-    "Shape",
-    "Stream",
-    "Stride",
-    "Swizzle",
-    "SymInt",
-    "TFloat32",
-    "Tensor",
-    "TensorSSA",
-    "ThrCopy",
-    "ThrMma",
-    "Tile",
-    "TiledCopy",
-    "TiledMma",
-    "Tiler",
-    "Uint4",
-    "Uint8",
-    "Uint16",
-    "Uint32",
-    "Uint64",
-    "Uint128",
-    "Vector",
-    "WarningsAsErrors",
-    "all_",
-    "and_",
-    "any_",
-    "append",
-    "append_ones",
-    "arch",
-    "assume",
-    "autovec_copy",
-    "basic_copy",
-    "basic_copy_if",
-    "blocked_product",
-    "ceil_div",
-    "coalesce",
-    "compile",
-    "complement",
-    "composition",
-    "const_expr",
-    "copy",
-    "copy_atom_call",
-    "core",
-    "cos",
-    "cosize",
-    "crd2idx",
-    "cuda",
-    "cutlass_dsl",
-    "depth",
-    "dice",
-    "domain_offset",
-    "draw",
-    "dsl_user_op",
-    "dtype",
-    "dynamic_expr",
-    "elem_less",
-    "erf",
-    "exp",
-    "exp2",
-    "external",
-    "extract_mlir_values",
-    "fast_divmod_create_divisor",
-    "filter",
-    "filter_zeros",
-    "find",
-    "find_if",
-    "flat_divide",
-    "flat_product",
-    "flatten",
-    "flatten_to_tuple",
-    "for_generate",
-    "front",
-    "full",
-    "full_like",
-    "gemm",
-    "get",
-    "group_modes",
-    "has_underscore",
-    "idx2crd",
-    "if_generate",
-    "increment_coord",
-    "install_as",
-    "inttoptr",
-    "is_congruent",
-    "is_major",
-    "is_static",
-    "is_weakly_congruent",
-    "jit",
-    "kernel",
-    "leading_dim",
-    "left_inverse",
-    "local_partition",
-    "local_tile",
-    "log",
-    "log2",
-    "log10",
-    "logical_divide",
-    "logical_product",
-    "make_array_view",
-    "make_composed_layout",
-    "make_copy_atom",
-    "make_cotiled_copy",
-    "make_fragment",
-    "make_fragment_like",
-    "make_identity_layout",
-    "make_identity_tensor",
-    "make_layout",
-    "make_layout_image_mask",
-    "make_layout_tv",
-    "make_mma_atom",
-    "make_ordered_layout",
-    "make_ptr",
-    "make_rmem_tensor",
-    "make_rmem_tensor_like",
-    "make_swizzle",
-    "make_tensor",
-    "make_tiled_copy",
-    "make_tiled_copy_A",
-    "make_tiled_copy_B",
-    "make_tiled_copy_C",
-    "make_tiled_copy_C_atom",
-    "make_tiled_copy_D",
-    "make_tiled_copy_S",
-    "make_tiled_copy_tv",
-    "make_tiled_mma",
-    "math",
-    "max",
-    "max_alignment",
-    "max_common_layout",
-    "max_common_vector",
-    "min",
-    "mma_atom_call",
-    "native_struct",
-    "new_from_mlir_values",
-    "not_",
-    "nvgpu",
-    "ones_like",
-    "or_",
-    "outer_partition",
-    "pipeline",
-    "prefetch",
-    "prepend",
-    "prepend_ones",
-    "print_nd_vector",
-    "print_tensor",
-    "printf",
-    "product",
-    "product_each",
-    "product_like",
-    "raked_product",
-    "range",
-    "range_constexpr",
-    "range_dynamic",
-    "rank",
-    "recast_layout",
-    "recast_ptr",
-    "recast_tensor",
-    "record_events",
-    "register_jit_arg_adapter",
-    "repeat",
-    "repeat_as_tuple",
-    "repeat_like",
-    "right_inverse",
-    "round_up",
-    "rsqrt",
-    "runtime",
-    "select",
-    "shape",
-    "shape_div",
-    "sin",
-    "size",
-    "size_in_bytes",
-    "slice_",
-    "smem_report",
-    "sqrt",
-    "struct",
-    "sym_int",
-    "sym_int32",
-    "sym_int64",
-    "synchronize",
-    "tan",
-    "tanh",
-    "target_description",
-    "target_version",
-    "testing",
-    "tile_to_shape",
-    "tiled_divide",
-    "tiled_product",
-    "torch",
-    "trace",
-    "transform_leaf",
-    "typing",
-    "unflatten",
-    "union",
-    "utils",
-    "vector",
-    "where",
-    "while_generate",
-    "yield_out",
-    "zeros_like",
-    "zipped_divide",
-    "zipped_product",
-]
+from basedsl_cute.tensors.make_tensor import make_fragment as make_fragment
+from basedsl_cute.tensors.make_tensor import make_fragment_like as make_fragment_like
+from basedsl_cute.tensors.make_tensor import make_identity_tensor as make_identity_tensor
+from basedsl_cute.tensors.make_tensor import make_ptr as make_ptr
+from basedsl_cute.tensors.make_tensor import make_rmem_tensor as make_rmem_tensor
+from basedsl_cute.tensors.make_tensor import make_rmem_tensor_like as make_rmem_tensor_like
+from basedsl_cute.tensors.make_tensor import make_tensor as make_tensor
+from basedsl_cute.tensors.make_tensor import recast_tensor as recast_tensor
+from basedsl_cute.tensors.math import cos as cos
+from basedsl_cute.tensors.math import erf as erf
+from basedsl_cute.tensors.math import exp as exp
+from basedsl_cute.tensors.math import exp2 as exp2
+from basedsl_cute.tensors.math import log as log
+from basedsl_cute.tensors.math import log2 as log2
+from basedsl_cute.tensors.math import log10 as log10
+from basedsl_cute.tensors.math import rsqrt as rsqrt
+from basedsl_cute.tensors.math import sin as sin
+from basedsl_cute.tensors.math import sqrt as sqrt
+from basedsl_cute.tensors.math import tan as tan
+from basedsl_cute.tensors.math import tanh as tanh
+from basedsl_cute.tensors.native_struct import native_struct as native_struct
+from basedsl_cute.tensors.pointer import recast_ptr as recast_ptr
+from basedsl_cute.tensors.print_tensor import print_tensor as print_tensor
+from basedsl_cute.tensors.printf import printf as printf
+from basedsl_cute.tensors.smem_struct import struct as struct
+from basedsl_cute.tensors.smem_struct import union as union
+from basedsl_cute.tensors.tensor_ssa import ReductionOp as ReductionOp
+from basedsl_cute.tensors.tensor_ssa import TensorSSA as TensorSSA
+from basedsl_cute.tensors.tensor_ssa import all_ as all_
+from basedsl_cute.tensors.tensor_ssa import any_ as any_
+from basedsl_cute.tensors.tensor_ssa import full as full
+from basedsl_cute.tensors.tensor_ssa import full_like as full_like
+from basedsl_cute.tensors.tensor_ssa import ones_like as ones_like
+from basedsl_cute.tensors.tensor_ssa import where as where
+from basedsl_cute.tensors.tensor_ssa import zeros_like as zeros_like
+from basedsl_cute.utils import smem_report as smem_report

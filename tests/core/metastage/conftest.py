@@ -31,7 +31,13 @@ def build(mlir_context):
             module = ir.Module.create()
             language = SimpleNamespace(name="test")
             trace = Trace(
-                language, bindings, module, ScfEmitter, default_int=None, default_float=None
+                language,
+                bindings,
+                module,
+                ScfEmitter,
+                default_int=None,
+                default_float=None,
+                pick=None,
             )
             em = trace.emitter
             types = [ir.Type.parse(p) for p in parameters]

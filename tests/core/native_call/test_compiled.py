@@ -49,3 +49,15 @@ def test_python_is_left_after_the_first_call(dsl: Any, monkeypatch: pytest.Monke
     assert compiled(1, 2) == 3
     monkeypatch.setattr(compiled, "_invoke", None)
     assert compiled(3, 4) == 7
+
+
+def test_the_argument_that_keeps_calls_in_python_is_logged(
+    dsl: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("basedsl.native_call.unpackers.integer_unpacker", lambda *_: None)
+    compiled = dsl.compile(dsl.jit(add), 1, 2)
+    with caplog.at_level("DEBUG", logger="basedsl.native_call"):
+        assert compiled(1, 2) == 3
+    (record,) = caplog.records
+    said = "calls stay in Python: 'x', Int64, is of a type without native form"
+    assert record.getMessage() == said

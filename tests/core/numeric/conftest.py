@@ -172,6 +172,7 @@ def tracing_program(
             lambda trace: Emitter(trace, **{"checks": False, **traits}),
             default_int=default_int,
             default_float=default_float,
+            pick=None,
         )
         with tracing.activate(trace):
             yield Program(trace, module)

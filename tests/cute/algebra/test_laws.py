@@ -102,7 +102,7 @@ def test_coordinates_and_indices_are_inverse(shape: Any) -> None:
     assert [cute.crd2idx(c, shape) for c in all_coordinates] == list(range(cute.size(shape)))
     following = [*all_coordinates[1:], all_coordinates[0]]
     if isinstance(shape, tuple):
-        assert [cute.increment(c, shape) for c in all_coordinates] == following
+        assert [cute.increment_coord(c, shape) for c in all_coordinates] == following
 
 
 @law

@@ -220,6 +220,18 @@ def test_pytorch_tensors_against_the_types_of_all(torch):
         check(argument, value)
 
 
+def test_pytorch_tensors_that_require_gradients_while_none_are_recorded(torch):
+    tensors = [torch.zeros(12, requires_grad=True), torch.nn.Parameter(torch.zeros(12))]
+    for value in tensors:
+        with torch.no_grad():
+            argument = type_of(value)
+            check(argument, value)
+            assert taken(argument.accepting_unpacker(), value, 24) is not None
+        assert taken(argument.accepting_unpacker(), value, 24) is None
+        with torch.inference_mode():
+            check(argument, value)
+
+
 def test_pytorch_without_the_exchange_api_goes_through_python(torch, monkeypatch):
     monkeypatch.setattr(unpack, "dlpack_exchange_function", lambda kind: None)
     value = torch.zeros(3, 4)

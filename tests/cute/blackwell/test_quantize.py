@@ -40,10 +40,10 @@ def reference(x, form):
     return codes, factors.view(np.uint8)
 
 
-def in_chunks(factors, total):
-    """Factors (M, groups) in chunks of 128 rows by 4, as tcgen05.cp takes them; the rest is 255."""
+def in_chunks(factors, total, rest=255):
+    """Factors (M, groups) in chunks of 128 rows by 4, as tcgen05.cp takes them, and `rest`."""
     groups = factors.shape[1]
-    out = np.full(total, 255, np.uint8)
+    out = np.full(total, rest, np.uint8)
     width = -(-groups // 4)
     for (r, g), value in np.ndenumerate(factors):
         chunk = r // 128 * width + g // 4
@@ -73,7 +73,7 @@ def test_against_numpy(form, kind):
     if FORMATS[form].element.width == 4:
         codes = codes & 15
         codes = codes[:, ::2] | codes[:, 1::2] << 4
-    np.testing.assert_array_equal(scales, in_chunks(factors, len(scales)))
+    np.testing.assert_array_equal(scales, in_chunks(factors, len(scales), 0))
     np.testing.assert_array_equal(q, codes)
 
 

@@ -12,6 +12,7 @@ from basedsl_cute import pipeline, testing
 from basedsl_cute.arrays.address_owner import owner_of
 from basedsl_cute.base_dsl.enums import Arch
 from basedsl_cute.cutlass_dsl import BaseDSL
+from basedsl_cute.hardware.unsupported import NotOfferedError
 from basedsl_cute.runtime import from_dlpack, make_ptr
 
 
@@ -279,6 +280,8 @@ def test_names_that_clients_replace():
     from basedsl_cute.base_dsl.tvm_ffi_builder import spec
 
     assert callable(preprocessor.DSLPreprocessor.visit_If)
-    assert callable(converter._convert_single_arg) and spec.ConstNone("x").name == "x"
+    with pytest.raises(NotOfferedError, match="TVM's calling conv"):
+        converter._convert_single_arg(1, "n", int, None)
+    assert spec.ConstNone("x").name == "x"
     assert cute.utils.SmemAllocator.capacity_in_bytes("sm_90") == 227 * 1024
     assert cute.nvgpu.cpasync.ReductionKind.ADD is cute.ReductionOp.ADD

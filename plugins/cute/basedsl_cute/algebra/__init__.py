@@ -34,7 +34,7 @@ from .composed import (
     make_swizzle,
     slice_and_offset,
 )
-from .coordinates import crd2crd, crd2idx, idx2crd, increment
+from .coordinates import crd2crd, crd2idx, idx2crd, increment_coord
 from .division import flat_divide, logical_divide, tiled_divide, zipped_divide
 from .draw import draw, print_latex, print_latex_tv, to_latex, to_svg, to_text
 from .dynamic import Dyn, assume, divisibility, is_dynamic_int, sym_int
@@ -44,10 +44,11 @@ from .int_tuple import (
     IntTuple,
     ceil_div,
     compatible,
-    congruent,
     elem_less,
     flatten_to_tuple,
+    is_congruent,
     is_static,
+    is_weakly_congruent,
     product,
     product_each,
     product_like,
@@ -57,7 +58,6 @@ from .int_tuple import (
     round_up,
     shape_div,
     transform_leaf,
-    weakly_congruent,
 )
 from .inverse import complement, domain_distribute, left_inverse, nullspace, right_inverse
 from .layout import (
@@ -200,7 +200,6 @@ __all__ = [
     "compatible",
     "complement",
     "composition",
-    "congruent",
     "copy_atom",
     "coshape",
     "cosize",
@@ -232,12 +231,14 @@ __all__ = [
     "group_modes",
     "has_underscore",
     "idx2crd",
-    "increment",
+    "increment_coord",
     "inner_partition",
+    "is_congruent",
     "is_dynamic_int",
     "is_layout",
     "is_major",
     "is_static",
+    "is_weakly_congruent",
     "lane_stride",
     "leading_dim",
     "left_inverse",
@@ -326,7 +327,6 @@ __all__ = [
     "warp_mma",
     "warp_scales",
     "warpgroup_mma",
-    "weakly_congruent",
     "widest_repeat",
     "widest_smem_atom",
     "with_shape",

@@ -15,8 +15,8 @@ from .errors import LayoutError
 from .ignored_location import takes_location
 from .int_tuple import (
     IntTuple,
-    congruent,
     flatten_to_tuple,
+    is_congruent,
     product,
     transform_leaf,
 )
@@ -85,7 +85,7 @@ def crd2idx(coord: Any, shape: Any, stride: IntTuple | None = None) -> Any:
         return shape(coord)
     if not isinstance(coord, tuple):
         return coord
-    if not congruent(coord, shape):
+    if not is_congruent(coord, shape):
         return coordinate_to_index(coord, shape, compact_col_major(shape))
     result: Any = 0
     for c, s in zip(
@@ -150,11 +150,11 @@ def crd2crd(coord: Any, src_shape: IntTuple, dst_shape: IntTuple) -> Any:
 
 
 @takes_location
-def increment(coord: IntTuple, shape: IntTuple) -> IntTuple:
+def increment_coord(coord: IntTuple, shape: IntTuple) -> IntTuple:
     """Return the coordinate after ``coord`` in colexicographic order in `shape`; the last one wraps
     to the first.
 
-    >>> increment((3, 0), (4, 8))
+    >>> increment_coord((3, 0), (4, 8))
     (0, 1)
     """
     return idx2crd(dynamic.add(crd2idx(coord, shape), 1), shape)

@@ -271,29 +271,31 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
 
 
 @takes_location
-def congruent(a: IntTuple, b: IntTuple) -> bool:
+def is_congruent(a: IntTuple, b: IntTuple) -> bool:
     """Return True if ``a`` and ``b`` (int tuples or layouts) have the same nesting profile.
 
-    >>> congruent((1, (2, 3)), (4, (5, 6))), congruent((1, (2, 3)), (4, 5))
+    >>> is_congruent((1, (2, 3)), (4, (5, 6))), is_congruent((1, (2, 3)), (4, 5))
     (True, False)
     """
     a, b = _shape_of(a), _shape_of(b)
     if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(congruent(x, y) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(is_congruent(x, y) for x, y in zip(a, b, strict=True))
     return not isinstance(a, tuple) and not isinstance(b, tuple)
 
 
 @takes_location
-def weakly_congruent(a: IntTuple, b: IntTuple) -> bool:
+def is_weakly_congruent(a: IntTuple, b: IntTuple) -> bool:
     """Return True if ``b`` has at least the profile of ``a``: it may be finer at the leaves of
     ``a``.
 
-    >>> weakly_congruent((1, 2), (4, (5, 6))), weakly_congruent((1, (2, 3)), (4, 5))
+    >>> is_weakly_congruent((1, 2), (4, (5, 6))), is_weakly_congruent((1, (2, 3)), (4, 5))
     (True, False)
     """
     a, b = _shape_of(a), _shape_of(b)
     if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(weakly_congruent(x, y) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(
+            is_weakly_congruent(x, y) for x, y in zip(a, b, strict=True)
+        )
     return not isinstance(a, tuple)
 
 

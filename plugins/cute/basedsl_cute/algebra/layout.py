@@ -24,8 +24,8 @@ from .frozen import Frozen
 from .ignored_location import takes_location
 from .int_tuple import (
     IntTuple,
-    congruent,
     flatten_to_tuple,
+    is_congruent,
     is_static,
     leaves,
     normalize,
@@ -63,7 +63,7 @@ class Layout(Frozen):
         def max_alignment(self) -> int: ...
 
     def __init__(self, shape: IntTuple, stride: IntTuple):
-        if not congruent(shape, stride):
+        if not is_congruent(shape, stride):
             raise LayoutError(
                 f"shape {text(shape)} and stride {text(stride)} differ in profile",
                 hint="give one stride for each extent, nested alike: (4, 8) and (8, 1)",

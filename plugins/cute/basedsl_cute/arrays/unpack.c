@@ -12,6 +12,7 @@ extern Object PyBytes_Type;
 extern Object _Py_FalseStruct;
 extern Object *PyObject_GetAttr(Object *, Object *);
 extern Object *PyObject_CallOneArg(Object *, Object *);
+extern Object *PyObject_CallNoArgs(Object *);
 extern char *PyBytes_AsString(Object *);
 extern int64_t PyBytes_Size(Object *);
 extern void PyErr_Clear(void);
@@ -31,8 +32,10 @@ typedef struct {
     Object *numpy_dtype;
     int64_t itemsize;
     Object *torch; /* the class; 0 where none is taken */
+    Object *parameter; /* the class of a module's parameters, likewise */
     int32_t (*describe)(void *, Tensor *);
     Object *requires_grad; /* the attribute's name */
+    Object *records; /* the function that says whether gradients are recorded now */
     int64_t device;
     int64_t device_mask;
     int64_t dtype;
@@ -129,6 +132,16 @@ static int64_t numpy(const Type *type, const Array *array, char *slots) {
     return store(type, array->data, array->shape, strides, slots);
 }
 
+/* Whether a new reference is to False; it is given back. An error counts as another object. */
+static int64_t is_false(Object *found) {
+    if (!found) {
+        PyErr_Clear();
+        return 0;
+    }
+    Py_DecRef(found);
+    return found == &_Py_FalseStruct;
+}
+
 static int64_t torch(const Type *type, Object *value, char *slots) {
     Tensor tensor;
     tensor.strides = 0;
@@ -140,18 +153,15 @@ static int64_t torch(const Type *type, Object *value, char *slots) {
     if (tensor.dtype != type->dtype || tensor.ndim != type->ndim) return 0;
     if (tensor.ndim && !tensor.strides) return 0;
     if (!(type->access & WRITABLE)) return 0; /* PyTorch's tensors all are */
-    Object *grad = PyObject_GetAttr(value, type->requires_grad);
-    if (!grad) {
-        PyErr_Clear();
+    if (!is_false(PyObject_GetAttr(value, type->requires_grad)) &&
+        !is_false(PyObject_CallNoArgs(type->records)))
         return 0;
-    }
-    Py_DecRef(grad);
-    if (grad != &_Py_FalseStruct) return 0;
     return store(type, tensor.data + tensor.byte_offset, tensor.shape, tensor.strides, slots);
 }
 
 int64_t basedsl_cute_unpack_tensor(Object *value, char *slots, const Type *type) {
-    if (value->type == type->torch) return torch(type, value, slots);
+    if (value->type == type->torch || value->type == type->parameter)
+        return torch(type, value, slots);
     if (value->type == type->numpy) return numpy(type, (const Array *)value, slots);
     Object *packed = PyObject_CallOneArg(type->pack, value);
     if (!packed) {

@@ -1,4 +1,4 @@
-; made of unpack.c a174ae1ae1bd70e06e0c84dfc5be3e0c42ec29b6034b9a0b436af8379c27124d
+; made of unpack.c 5caf4c0e316dab40528ec556249772288f0c025020f6827f263f03d2fe4bdba0
 %struct.Object = type { i64, ptr }
 %struct.Tensor = type { ptr, i64, i32, i32, ptr, ptr, i64 }
 %struct.Leaf = type { i64, i64 }
@@ -14,236 +14,242 @@ define range(i64 0, 2) i64 @basedsl_cute_unpack_tensor(ptr noundef %0, ptr nound
   %8 = getelementptr inbounds nuw i8, ptr %2, i64 24
   %9 = load ptr, ptr %8, align 8
   %10 = icmp eq ptr %7, %9
-  br i1 %10, label %11, label %70
+  br i1 %10, label %15, label %11
 
 11:                                               ; preds = %3
+  %12 = getelementptr inbounds nuw i8, ptr %2, i64 32
+  %13 = load ptr, ptr %12, align 8
+  %14 = icmp eq ptr %7, %13
+  br i1 %14, label %15, label %78
+
+15:                                               ; preds = %11, %3
   call void @llvm.lifetime.start.p0(ptr nonnull %5)
-  %12 = getelementptr inbounds nuw i8, ptr %5, i64 32
-  store ptr null, ptr %12, align 8
-  %13 = getelementptr inbounds nuw i8, ptr %2, i64 32
-  %14 = load ptr, ptr %13, align 8
-  %15 = call i32 %14(ptr noundef nonnull %0, ptr noundef nonnull %5)
-  %16 = icmp eq i32 %15, 0
-  br i1 %16, label %18, label %17
+  %16 = getelementptr inbounds nuw i8, ptr %5, i64 32
+  store ptr null, ptr %16, align 8
+  %17 = getelementptr inbounds nuw i8, ptr %2, i64 40
+  %18 = load ptr, ptr %17, align 8
+  %19 = call i32 %18(ptr noundef nonnull %0, ptr noundef nonnull %5)
+  %20 = icmp eq i32 %19, 0
+  br i1 %20, label %22, label %21
 
-17:                                               ; preds = %11
+21:                                               ; preds = %15
   call void @PyErr_Clear()
-  br label %68
+  br label %76
 
-18:                                               ; preds = %11
-  %19 = getelementptr inbounds nuw i8, ptr %5, i64 8
-  %20 = load i64, ptr %19, align 8
-  %21 = getelementptr inbounds nuw i8, ptr %2, i64 56
-  %22 = load i64, ptr %21, align 8
-  %23 = and i64 %22, %20
-  %24 = getelementptr inbounds nuw i8, ptr %2, i64 48
-  %25 = load i64, ptr %24, align 8
-  %26 = icmp eq i64 %23, %25
-  br i1 %26, label %27, label %68
+22:                                               ; preds = %15
+  %23 = getelementptr inbounds nuw i8, ptr %5, i64 8
+  %24 = load i64, ptr %23, align 8
+  %25 = getelementptr inbounds nuw i8, ptr %2, i64 72
+  %26 = load i64, ptr %25, align 8
+  %27 = and i64 %26, %24
+  %28 = getelementptr inbounds nuw i8, ptr %2, i64 64
+  %29 = load i64, ptr %28, align 8
+  %30 = icmp eq i64 %27, %29
+  br i1 %30, label %31, label %76
 
-27:                                               ; preds = %18
-  %28 = getelementptr inbounds nuw i8, ptr %5, i64 20
-  %29 = load i32, ptr %28, align 4
-  %30 = zext i32 %29 to i64
-  %31 = getelementptr inbounds nuw i8, ptr %2, i64 64
-  %32 = load i64, ptr %31, align 8
-  %33 = icmp eq i64 %32, %30
-  br i1 %33, label %34, label %68
+31:                                               ; preds = %22
+  %32 = getelementptr inbounds nuw i8, ptr %5, i64 20
+  %33 = load i32, ptr %32, align 4
+  %34 = zext i32 %33 to i64
+  %35 = getelementptr inbounds nuw i8, ptr %2, i64 80
+  %36 = load i64, ptr %35, align 8
+  %37 = icmp eq i64 %36, %34
+  br i1 %37, label %38, label %76
 
-34:                                               ; preds = %27
-  %35 = getelementptr inbounds nuw i8, ptr %5, i64 16
-  %36 = load i32, ptr %35, align 8
-  %37 = sext i32 %36 to i64
-  %38 = getelementptr inbounds nuw i8, ptr %2, i64 80
-  %39 = load i64, ptr %38, align 8
-  %40 = icmp eq i64 %39, %37
-  br i1 %40, label %41, label %68
+38:                                               ; preds = %31
+  %39 = getelementptr inbounds nuw i8, ptr %5, i64 16
+  %40 = load i32, ptr %39, align 8
+  %41 = sext i32 %40 to i64
+  %42 = getelementptr inbounds nuw i8, ptr %2, i64 96
+  %43 = load i64, ptr %42, align 8
+  %44 = icmp eq i64 %43, %41
+  br i1 %44, label %45, label %76
 
-41:                                               ; preds = %34
-  %42 = icmp eq i32 %36, 0
-  %43 = load ptr, ptr %12, align 8
-  %44 = icmp ne ptr %43, null
-  %45 = select i1 %42, i1 true, i1 %44
-  br i1 %45, label %46, label %68
+45:                                               ; preds = %38
+  %46 = icmp eq i32 %40, 0
+  %47 = load ptr, ptr %16, align 8
+  %48 = icmp ne ptr %47, null
+  %49 = select i1 %46, i1 true, i1 %48
+  br i1 %49, label %50, label %76
 
-46:                                               ; preds = %41
-  %47 = getelementptr inbounds nuw i8, ptr %2, i64 104
-  %48 = load i64, ptr %47, align 8
-  %49 = and i64 %48, 2
-  %50 = icmp eq i64 %49, 0
-  br i1 %50, label %68, label %51
+50:                                               ; preds = %45
+  %51 = getelementptr inbounds nuw i8, ptr %2, i64 120
+  %52 = load i64, ptr %51, align 8
+  %53 = and i64 %52, 2
+  %54 = icmp eq i64 %53, 0
+  br i1 %54, label %76, label %55
 
-51:                                               ; preds = %46
-  %52 = getelementptr inbounds nuw i8, ptr %2, i64 40
-  %53 = load ptr, ptr %52, align 8
-  %54 = call ptr @PyObject_GetAttr(ptr noundef nonnull %0, ptr noundef %53)
-  %55 = icmp eq ptr %54, null
-  br i1 %55, label %56, label %57
+55:                                               ; preds = %50
+  %56 = getelementptr inbounds nuw i8, ptr %2, i64 48
+  %57 = load ptr, ptr %56, align 8
+  %58 = call ptr @PyObject_GetAttr(ptr noundef nonnull %0, ptr noundef %57)
+  %59 = call fastcc i64 @is_false(ptr noundef %58)
+  %60 = icmp eq i64 %59, 0
+  br i1 %60, label %61, label %67
 
-56:                                               ; preds = %51
-  call void @PyErr_Clear()
-  br label %68
+61:                                               ; preds = %55
+  %62 = getelementptr inbounds nuw i8, ptr %2, i64 56
+  %63 = load ptr, ptr %62, align 8
+  %64 = call ptr @PyObject_CallNoArgs(ptr noundef %63)
+  %65 = call fastcc i64 @is_false(ptr noundef %64)
+  %66 = icmp eq i64 %65, 0
+  br i1 %66, label %76, label %67
 
-57:                                               ; preds = %51
-  call void @Py_DecRef(ptr noundef nonnull %54)
-  %58 = icmp eq ptr %54, @_Py_FalseStruct
-  br i1 %58, label %59, label %68
+67:                                               ; preds = %61, %55
+  %68 = load ptr, ptr %5, align 8
+  %69 = getelementptr inbounds nuw i8, ptr %5, i64 40
+  %70 = load i64, ptr %69, align 8
+  %71 = getelementptr inbounds nuw i8, ptr %68, i64 %70
+  %72 = getelementptr inbounds nuw i8, ptr %5, i64 24
+  %73 = load ptr, ptr %72, align 8
+  %74 = load ptr, ptr %16, align 8
+  %75 = call fastcc i64 @store(ptr noundef nonnull readonly %2, ptr noundef %71, ptr noundef %73, ptr noundef %74, ptr noundef %1)
+  br label %76
 
-59:                                               ; preds = %57
-  %60 = load ptr, ptr %5, align 8
-  %61 = getelementptr inbounds nuw i8, ptr %5, i64 40
-  %62 = load i64, ptr %61, align 8
-  %63 = getelementptr inbounds nuw i8, ptr %60, i64 %62
-  %64 = getelementptr inbounds nuw i8, ptr %5, i64 24
-  %65 = load ptr, ptr %64, align 8
-  %66 = load ptr, ptr %12, align 8
-  %67 = call fastcc i64 @store(ptr noundef nonnull readonly %2, ptr noundef %63, ptr noundef %65, ptr noundef %66, ptr noundef %1)
-  br label %68
-
-68:                                               ; preds = %17, %18, %27, %34, %41, %46, %56, %57, %59
-  %69 = phi i64 [ 0, %17 ], [ 0, %27 ], [ 0, %18 ], [ 0, %46 ], [ 0, %41 ], [ 0, %34 ], [ 0, %56 ], [ %67, %59 ], [ 0, %57 ]
+76:                                               ; preds = %21, %22, %31, %38, %45, %50, %61, %67
+  %77 = phi i64 [ 0, %21 ], [ 0, %31 ], [ 0, %22 ], [ %75, %67 ], [ 0, %50 ], [ 0, %45 ], [ 0, %38 ], [ 0, %61 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %5)
-  br label %160
+  br label %168
 
-70:                                               ; preds = %3
-  %71 = load ptr, ptr %2, align 8
-  %72 = icmp eq ptr %7, %71
-  br i1 %72, label %73, label %122
+78:                                               ; preds = %11
+  %79 = load ptr, ptr %2, align 8
+  %80 = icmp eq ptr %7, %79
+  br i1 %80, label %81, label %130
 
-73:                                               ; preds = %70
+81:                                               ; preds = %78
   call void @llvm.lifetime.start.p0(ptr nonnull %4)
-  %74 = getelementptr inbounds nuw i8, ptr %0, i64 56
-  %75 = load ptr, ptr %74, align 8
-  %76 = getelementptr inbounds nuw i8, ptr %2, i64 8
-  %77 = load ptr, ptr %76, align 8
-  %78 = icmp eq ptr %75, %77
-  br i1 %78, label %79, label %120
+  %82 = getelementptr inbounds nuw i8, ptr %0, i64 56
+  %83 = load ptr, ptr %82, align 8
+  %84 = getelementptr inbounds nuw i8, ptr %2, i64 8
+  %85 = load ptr, ptr %84, align 8
+  %86 = icmp eq ptr %83, %85
+  br i1 %86, label %87, label %128
 
-79:                                               ; preds = %73
-  %80 = getelementptr inbounds nuw i8, ptr %0, i64 24
-  %81 = load i32, ptr %80, align 8
-  %82 = sext i32 %81 to i64
-  %83 = getelementptr inbounds nuw i8, ptr %2, i64 80
-  %84 = load i64, ptr %83, align 8
-  %85 = icmp eq i64 %84, %82
-  br i1 %85, label %86, label %120
+87:                                               ; preds = %81
+  %88 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %89 = load i32, ptr %88, align 8
+  %90 = sext i32 %89 to i64
+  %91 = getelementptr inbounds nuw i8, ptr %2, i64 96
+  %92 = load i64, ptr %91, align 8
+  %93 = icmp eq i64 %92, %90
+  br i1 %93, label %94, label %128
 
-86:                                               ; preds = %79
-  %87 = getelementptr inbounds nuw i8, ptr %2, i64 104
-  %88 = load i64, ptr %87, align 8
-  %89 = getelementptr inbounds nuw i8, ptr %0, i64 64
-  %90 = load i32, ptr %89, align 8
-  %91 = and i32 %90, 1024
-  %92 = icmp eq i32 %91, 0
-  %93 = select i1 %92, i64 1, i64 2
-  %94 = and i64 %93, %88
-  %95 = icmp eq i64 %94, 0
-  br i1 %95, label %120, label %96
+94:                                               ; preds = %87
+  %95 = getelementptr inbounds nuw i8, ptr %2, i64 120
+  %96 = load i64, ptr %95, align 8
+  %97 = getelementptr inbounds nuw i8, ptr %0, i64 64
+  %98 = load i32, ptr %97, align 8
+  %99 = and i32 %98, 1024
+  %100 = icmp eq i32 %99, 0
+  %101 = select i1 %100, i64 1, i64 2
+  %102 = and i64 %101, %96
+  %103 = icmp eq i64 %102, 0
+  br i1 %103, label %128, label %104
 
-96:                                               ; preds = %86
-  %97 = icmp sgt i32 %81, 0
-  br i1 %97, label %98, label %114
+104:                                              ; preds = %94
+  %105 = icmp sgt i32 %89, 0
+  br i1 %105, label %106, label %122
 
-98:                                               ; preds = %96
-  %99 = getelementptr inbounds nuw i8, ptr %0, i64 40
-  %100 = load ptr, ptr %99, align 8
-  %101 = getelementptr inbounds nuw i8, ptr %2, i64 16
-  %102 = load i64, ptr %101, align 8
-  br label %103
+106:                                              ; preds = %104
+  %107 = getelementptr inbounds nuw i8, ptr %0, i64 40
+  %108 = load ptr, ptr %107, align 8
+  %109 = getelementptr inbounds nuw i8, ptr %2, i64 16
+  %110 = load i64, ptr %109, align 8
+  br label %111
 
-103:                                              ; preds = %110, %98
-  %104 = phi i64 [ 0, %98 ], [ %112, %110 ]
-  %105 = getelementptr inbounds nuw i64, ptr %100, i64 %104
-  %106 = load i64, ptr %105, align 8
-  %107 = srem i64 %106, %102
-  %108 = sdiv i64 %106, %102
-  %109 = icmp eq i64 %107, 0
-  br i1 %109, label %110, label %120
+111:                                              ; preds = %118, %106
+  %112 = phi i64 [ 0, %106 ], [ %120, %118 ]
+  %113 = getelementptr inbounds nuw i64, ptr %108, i64 %112
+  %114 = load i64, ptr %113, align 8
+  %115 = srem i64 %114, %110
+  %116 = sdiv i64 %114, %110
+  %117 = icmp eq i64 %115, 0
+  br i1 %117, label %118, label %128
 
-110:                                              ; preds = %103
-  %111 = getelementptr inbounds nuw i64, ptr %4, i64 %104
-  store i64 %108, ptr %111, align 8
-  %112 = add nuw nsw i64 %104, 1
-  %113 = icmp eq i64 %112, %82
-  br i1 %113, label %114, label %103
+118:                                              ; preds = %111
+  %119 = getelementptr inbounds nuw i64, ptr %4, i64 %112
+  store i64 %116, ptr %119, align 8
+  %120 = add nuw nsw i64 %112, 1
+  %121 = icmp eq i64 %120, %90
+  br i1 %121, label %122, label %111
 
-114:                                              ; preds = %110, %96
-  %115 = getelementptr inbounds nuw i8, ptr %0, i64 16
-  %116 = load ptr, ptr %115, align 8
-  %117 = getelementptr inbounds nuw i8, ptr %0, i64 32
-  %118 = load ptr, ptr %117, align 8
-  %119 = call fastcc i64 @store(ptr noundef nonnull readonly %2, ptr noundef %116, ptr noundef %118, ptr noundef nonnull %4, ptr noundef %1)
-  br label %120
-
-120:                                              ; preds = %103, %73, %79, %86, %114
-  %121 = phi i64 [ 0, %73 ], [ %119, %114 ], [ 0, %86 ], [ 0, %79 ], [ 0, %103 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %4)
-  br label %160
-
-122:                                              ; preds = %70
-  %123 = getelementptr inbounds nuw i8, ptr %2, i64 72
+122:                                              ; preds = %118, %104
+  %123 = getelementptr inbounds nuw i8, ptr %0, i64 16
   %124 = load ptr, ptr %123, align 8
-  %125 = tail call ptr @PyObject_CallOneArg(ptr noundef %124, ptr noundef nonnull %0)
-  %126 = icmp eq ptr %125, null
-  br i1 %126, label %135, label %127
+  %125 = getelementptr inbounds nuw i8, ptr %0, i64 32
+  %126 = load ptr, ptr %125, align 8
+  %127 = call fastcc i64 @store(ptr noundef nonnull readonly %2, ptr noundef %124, ptr noundef %126, ptr noundef nonnull %4, ptr noundef %1)
+  br label %128
 
-127:                                              ; preds = %122
-  %128 = getelementptr inbounds nuw i8, ptr %2, i64 80
-  %129 = load i64, ptr %128, align 8
-  %130 = icmp sgt i64 %129, 0
-  br i1 %130, label %131, label %138
+128:                                              ; preds = %111, %81, %87, %94, %122
+  %129 = phi i64 [ 0, %81 ], [ %127, %122 ], [ 0, %94 ], [ 0, %87 ], [ 0, %111 ]
+  call void @llvm.lifetime.end.p0(ptr nonnull %4)
+  br label %168
 
-131:                                              ; preds = %127
-  %132 = shl nuw i64 %129, 1
-  %133 = getelementptr inbounds nuw i8, ptr %2, i64 160
-  %134 = tail call i64 @llvm.smax.i64(i64 %132, i64 1)
-  br label %143
+130:                                              ; preds = %78
+  %131 = getelementptr inbounds nuw i8, ptr %2, i64 88
+  %132 = load ptr, ptr %131, align 8
+  %133 = tail call ptr @PyObject_CallOneArg(ptr noundef %132, ptr noundef nonnull %0)
+  %134 = icmp eq ptr %133, null
+  br i1 %134, label %143, label %135
 
-135:                                              ; preds = %122
+135:                                              ; preds = %130
+  %136 = getelementptr inbounds nuw i8, ptr %2, i64 96
+  %137 = load i64, ptr %136, align 8
+  %138 = icmp sgt i64 %137, 0
+  br i1 %138, label %139, label %146
+
+139:                                              ; preds = %135
+  %140 = shl nuw i64 %137, 1
+  %141 = getelementptr inbounds nuw i8, ptr %2, i64 176
+  %142 = tail call i64 @llvm.smax.i64(i64 %140, i64 1)
+  br label %151
+
+143:                                              ; preds = %130
   tail call void @PyErr_Clear()
-  br label %160
+  br label %168
 
-136:                                              ; preds = %143
-  %137 = shl nsw i64 %150, 3
-  br label %138
+144:                                              ; preds = %151
+  %145 = shl nsw i64 %158, 3
+  br label %146
 
-138:                                              ; preds = %136, %127
-  %139 = phi i64 [ 8, %127 ], [ %137, %136 ]
-  %140 = getelementptr inbounds nuw i8, ptr %125, i64 8
-  %141 = load ptr, ptr %140, align 8
-  %142 = icmp eq ptr %141, @PyBytes_Type
-  br i1 %142, label %153, label %158
+146:                                              ; preds = %144, %135
+  %147 = phi i64 [ 8, %135 ], [ %145, %144 ]
+  %148 = getelementptr inbounds nuw i8, ptr %133, i64 8
+  %149 = load ptr, ptr %148, align 8
+  %150 = icmp eq ptr %149, @PyBytes_Type
+  br i1 %150, label %161, label %166
 
-143:                                              ; preds = %131, %143
-  %144 = phi i64 [ 0, %131 ], [ %151, %143 ]
-  %145 = phi i64 [ 1, %131 ], [ %150, %143 ]
-  %146 = getelementptr inbounds nuw %struct.Leaf, ptr %133, i64 %144
-  %147 = load i64, ptr %146, align 8
-  %148 = icmp eq i64 %147, 0
-  %149 = zext i1 %148 to i64
-  %150 = add nuw nsw i64 %145, %149
-  %151 = add nuw nsw i64 %144, 1
-  %152 = icmp eq i64 %151, %134
-  br i1 %152, label %136, label %143
+151:                                              ; preds = %139, %151
+  %152 = phi i64 [ 0, %139 ], [ %159, %151 ]
+  %153 = phi i64 [ 1, %139 ], [ %158, %151 ]
+  %154 = getelementptr inbounds nuw %struct.Leaf, ptr %141, i64 %152
+  %155 = load i64, ptr %154, align 8
+  %156 = icmp eq i64 %155, 0
+  %157 = zext i1 %156 to i64
+  %158 = add nuw nsw i64 %153, %157
+  %159 = add nuw nsw i64 %152, 1
+  %160 = icmp eq i64 %159, %142
+  br i1 %160, label %144, label %151
 
-153:                                              ; preds = %138
-  %154 = tail call i64 @PyBytes_Size(ptr noundef nonnull %125)
-  %155 = icmp eq i64 %154, %139
-  br i1 %155, label %156, label %158
+161:                                              ; preds = %146
+  %162 = tail call i64 @PyBytes_Size(ptr noundef nonnull %133)
+  %163 = icmp eq i64 %162, %147
+  br i1 %163, label %164, label %166
 
-156:                                              ; preds = %153
-  %157 = tail call ptr @PyBytes_AsString(ptr noundef nonnull %125)
-  tail call void @llvm.memcpy.p0.p0.i64(ptr noundef nonnull align 1 dereferenceable(1) %1, ptr noundef nonnull align 1 dereferenceable(1) %157, i64 %154, i1 false)
-  br label %158
+164:                                              ; preds = %161
+  %165 = tail call ptr @PyBytes_AsString(ptr noundef nonnull %133)
+  tail call void @llvm.memcpy.p0.p0.i64(ptr noundef nonnull align 1 dereferenceable(1) %1, ptr noundef nonnull align 1 dereferenceable(1) %165, i64 %162, i1 false)
+  br label %166
 
-158:                                              ; preds = %138, %156, %153
-  %159 = phi i64 [ 0, %153 ], [ 1, %156 ], [ 0, %138 ]
-  tail call void @Py_DecRef(ptr noundef nonnull %125)
-  br label %160
+166:                                              ; preds = %146, %164, %161
+  %167 = phi i64 [ 0, %161 ], [ 1, %164 ], [ 0, %146 ]
+  tail call void @Py_DecRef(ptr noundef nonnull %133)
+  br label %168
 
-160:                                              ; preds = %135, %158, %120, %68
-  %161 = phi i64 [ %69, %68 ], [ %121, %120 ], [ %159, %158 ], [ 0, %135 ]
-  ret i64 %161
+168:                                              ; preds = %143, %166, %128, %76
+  %169 = phi i64 [ %77, %76 ], [ %129, %128 ], [ %167, %166 ], [ 0, %143 ]
+  ret i64 %169
 }
 
 declare void @llvm.lifetime.start.p0(ptr captures(none))
@@ -262,16 +268,37 @@ declare void @llvm.memcpy.p0.p0.i64(ptr noalias writeonly captures(none), ptr no
 
 declare void @Py_DecRef(ptr noundef)
 
+define internal fastcc range(i64 0, 2) i64 @is_false(ptr noundef %0) unnamed_addr {
+  %2 = icmp eq ptr %0, null
+  br i1 %2, label %3, label %4
+
+3:                                                ; preds = %1
+  tail call void @PyErr_Clear()
+  br label %7
+
+4:                                                ; preds = %1
+  tail call void @Py_DecRef(ptr noundef nonnull %0)
+  %5 = icmp eq ptr %0, @_Py_FalseStruct
+  %6 = zext i1 %5 to i64
+  br label %7
+
+7:                                                ; preds = %4, %3
+  %8 = phi i64 [ %6, %4 ], [ 0, %3 ]
+  ret i64 %8
+}
+
 declare ptr @PyObject_GetAttr(ptr noundef, ptr noundef)
 
+declare ptr @PyObject_CallNoArgs(ptr noundef)
+
 define internal fastcc range(i64 0, 2) i64 @store(ptr noundef readonly captures(none) %0, ptr noundef %1, ptr noundef readonly captures(none) %2, ptr noundef readonly captures(none) %3, ptr noundef writeonly captures(none) %4) unnamed_addr {
-  %6 = getelementptr inbounds nuw i8, ptr %0, i64 80
+  %6 = getelementptr inbounds nuw i8, ptr %0, i64 96
   %7 = load i64, ptr %6, align 8
   %8 = ptrtoint ptr %1 to i64
-  %9 = getelementptr inbounds nuw i8, ptr %0, i64 88
+  %9 = getelementptr inbounds nuw i8, ptr %0, i64 104
   %10 = load i64, ptr %9, align 8
   %11 = and i64 %10, %8
-  %12 = getelementptr inbounds nuw i8, ptr %0, i64 96
+  %12 = getelementptr inbounds nuw i8, ptr %0, i64 112
   %13 = load i64, ptr %12, align 8
   %14 = icmp eq i64 %11, %13
   br i1 %14, label %15, label %182
@@ -329,14 +356,14 @@ define internal fastcc range(i64 0, 2) i64 @store(ptr noundef readonly captures(
 
 50:                                               ; preds = %15, %44
   %51 = phi i64 [ 1, %15 ], [ %49, %44 ]
-  %52 = getelementptr inbounds nuw i8, ptr %0, i64 112
+  %52 = getelementptr inbounds nuw i8, ptr %0, i64 128
   %53 = load i64, ptr %52, align 8
   %54 = and i64 %53, %51
   %55 = icmp eq i64 %54, 0
   br i1 %55, label %182, label %56
 
 56:                                               ; preds = %50
-  %57 = getelementptr inbounds nuw i8, ptr %0, i64 128
+  %57 = getelementptr inbounds nuw i8, ptr %0, i64 144
   %58 = load i64, ptr %57, align 8
   %59 = icmp eq i64 %58, 0
   br i1 %59, label %127, label %60
@@ -383,13 +410,13 @@ define internal fastcc range(i64 0, 2) i64 @store(ptr noundef readonly captures(
   %91 = freeze i1 %89
   %92 = select i1 %90, i64 %83, i64 -1
   %93 = select i1 %91, i64 %81, i64 %92
-  %94 = getelementptr inbounds nuw i8, ptr %0, i64 136
+  %94 = getelementptr inbounds nuw i8, ptr %0, i64 152
   %95 = load i64, ptr %94, align 8
   %96 = icmp eq i64 %93, %95
   br i1 %96, label %101, label %182
 
 97:                                               ; preds = %60
-  %98 = getelementptr inbounds nuw i8, ptr %0, i64 136
+  %98 = getelementptr inbounds nuw i8, ptr %0, i64 152
   %99 = load i64, ptr %98, align 8
   %100 = icmp eq i64 %99, -1
   br i1 %100, label %117, label %182
@@ -420,12 +447,12 @@ define internal fastcc range(i64 0, 2) i64 @store(ptr noundef readonly captures(
 
 117:                                              ; preds = %113, %97
   %118 = phi i64 [ 0, %97 ], [ %114, %113 ]
-  %119 = getelementptr inbounds nuw i8, ptr %0, i64 144
+  %119 = getelementptr inbounds nuw i8, ptr %0, i64 160
   %120 = load i64, ptr %119, align 8
   %121 = and i64 %120, %118
   %122 = icmp ne i64 %121, 0
   %123 = zext i1 %122 to i64
-  %124 = getelementptr inbounds nuw i8, ptr %0, i64 152
+  %124 = getelementptr inbounds nuw i8, ptr %0, i64 168
   %125 = load i64, ptr %124, align 8
   %126 = icmp eq i64 %125, %123
   br i1 %126, label %127, label %182
@@ -437,8 +464,8 @@ define internal fastcc range(i64 0, 2) i64 @store(ptr noundef readonly captures(
 
 129:                                              ; preds = %127
   %130 = shl nuw i64 %7, 1
-  %131 = getelementptr inbounds nuw i8, ptr %0, i64 160
-  %132 = getelementptr inbounds nuw i8, ptr %0, i64 120
+  %131 = getelementptr inbounds nuw i8, ptr %0, i64 176
+  %132 = getelementptr inbounds nuw i8, ptr %0, i64 136
   %133 = tail call i64 @llvm.smax.i64(i64 %130, i64 1)
   br label %134
 

@@ -79,7 +79,7 @@ def tensor_unpacker(
     if native is None or rank > _MOST_MODES:
         return None
     numpy_class, numpy_dtype, itemsize = _numpy(argument)
-    torch_class, describe = _torch(argument)
+    torch_class, parameter_class, describe, records = _torch(argument)
     align = argument.align
     low, device_mask = _device(argument.device)
     code, bits, lanes = argument.dtype.dlpack
@@ -96,12 +96,14 @@ def tensor_unpacker(
     for known in (*argument.shape, *argument.stride):
         leaves += (0, next(divisors, 1)) if known is None else (1, known)
     data = (
-        0 if numpy_class is None else id(numpy_class),
+        _address(numpy_class),
         id(numpy_dtype),
         itemsize,
-        0 if torch_class is None else id(torch_class),
+        _address(torch_class),
+        _address(parameter_class),
         describe,
         id(_REQUIRES_GRAD),
+        _address(records),
         low,
         device_mask,
         lanes << 16 | bits << 8 | code,
@@ -118,7 +120,7 @@ def tensor_unpacker(
         int(vector > 1 and not argument.divisors),
         *leaves,
     )
-    keep = (numpy_class, numpy_dtype, torch_class, pack)
+    keep = (numpy_class, numpy_dtype, torch_class, parameter_class, records, pack)
     return Unpacker(native.address_of("basedsl_cute_unpack_tensor"), data, keep)
 
 
@@ -141,14 +143,22 @@ def _numpy(argument: Any) -> tuple[Any, Any, int]:
     return np.ndarray, dtype, dtype.itemsize
 
 
-def _torch(argument: Any) -> tuple[Any, int]:
-    """PyTorch's tensor class and its exchange function; None for a type that no tensor can have."""
+def _torch(argument: Any) -> tuple[Any, Any, int, Any]:
+    """PyTorch's classes of tensors and of parameters, their exchange function, and the function
+    that says whether gradients are recorded; None for a type that no tensor can have.
+    """
     torch = sys.modules.get("torch")
     kind = getattr(torch, "Tensor", None)
-    if kind is None or not _stands_for(argument.dtype):
-        return None, 0
+    if torch is None or kind is None or not _stands_for(argument.dtype):
+        return None, None, 0, None
     describe = dlpack_exchange_function(kind)
-    return (None, 0) if describe is None else (kind, describe)
+    if describe is None:
+        return None, None, 0, None
+    return kind, torch.nn.Parameter, describe, torch.is_grad_enabled
+
+
+def _address(value: Any) -> int:
+    return 0 if value is None else id(value)
 
 
 def _stands_for(dtype: Any) -> bool:

@@ -33,7 +33,7 @@ class CopyOp:
         """The thread-value layouts of one instruction that copies `bits` bits of `width`-bit
         elements. Raises DSLTypeError for a number of bits that it does not have.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define layout")
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
         """Emit one instruction of `atom` that copies the tensor `src` to `dst`.
@@ -41,7 +41,7 @@ class CopyOp:
         `pred` is a dynamic Boolean, or None for always; `fields` are further arguments of
         `cute.copy`, such as the mbarrier `mbar_ptr` at which an asynchronous copy arrives.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define issue")
 
 
 @dataclass(frozen=True)

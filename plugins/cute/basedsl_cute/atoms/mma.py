@@ -37,15 +37,15 @@ class MmaOp:
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
         """The element types of D, A, B and C."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define dtypes")
 
     def issue_column(self, d: Any, a: Any, b: Any, c: Any, upwards: bool) -> None:
         """Emit d[m] = a[m] * b + c[m] for all m, from the last to the first if `upwards`."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define issue_column")
 
     def layout(self) -> MmaAtomLayout:
         """The shape (M, N, K) and the thread-value layouts of the instruction."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define layout")
 
     def check_field(self, name: str, value: Any) -> None:
         """Raise DSLTypeError for a value that the field cannot have."""
@@ -71,7 +71,7 @@ class MmaOp:
 
     def issue(self, d: Any, a: Any, b: Any, c: Any) -> None:
         """Emit one instruction on fragments of its values."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define issue")
 
 
 @dataclass(frozen=True)

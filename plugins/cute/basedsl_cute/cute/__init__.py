@@ -5,10 +5,6 @@ from typing import TYPE_CHECKING
 from basedsl_cute.compat.module_aliases import register_alias
 
 if TYPE_CHECKING:
-    from basedsl_cute import public
     from basedsl_cute.public import *  # noqa: F403
-
-    __all__: list[str] = []
-    __all__ += public.__all__
 
 register_alias(__name__, "basedsl_cute")

@@ -105,7 +105,7 @@ class WarpgroupMma(CuteOp):
 
     def _registers(self, what: str, value: Value) -> str | None:
         """Return why `value` does not name registers in this form, or None if it does."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define _registers")
 
 
 class Wgmma(WarpgroupMma, name="wgmma"):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from basedsl import DSLFunction
+from basedsl_cute.dynamo import unseen_by_dynamo
 
 if TYPE_CHECKING:
     from typing_extensions import ParamSpec, TypeVar
@@ -40,7 +39,7 @@ class CuteFunction(DSLFunction[P, R, C, CuteCompiled]):
     def __init__(
         self, language: Any, fn: Any, kind: str, preprocess: bool, call: Any, compile: Any
     ):
-        super().__init__(language, fn, kind, preprocess, _unseen_by_dynamo(call), compile)
+        super().__init__(language, fn, kind, preprocess, unseen_by_dynamo(call), compile)
 
     def set_name_prefix(
         self, prefix: str, remove_cutlass_symbol: bool = False, keep_mangled_name: bool = True
@@ -55,15 +54,3 @@ class CuteFunction(DSLFunction[P, R, C, CuteCompiled]):
         if changed != (self.name_prefix, self.name_tag):
             self.name_prefix, self.name_tag = changed
             self.forget()
-
-
-def _unseen_by_dynamo(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a call whose frames, those of a compilation and of a kernel's tracing, are none of
-    TorchDynamo's, where a program has loaded that.
-    """
-
-    def run(*args: Any) -> Any:
-        dynamo = sys.modules.get("torch._dynamo")
-        return (call if dynamo is None else dynamo.disable(call))(*args)
-
-    return run

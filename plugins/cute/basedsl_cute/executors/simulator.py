@@ -30,6 +30,7 @@ from basedsl_cute.device.launch_checks import (
     report_failure,
 )
 from basedsl_cute.dialect.attributes import BYVAL
+from basedsl_cute.dynamo import unseen_by_dynamo
 from basedsl_cute.executors.arguments import raise_failure, tensors
 from basedsl_cute.hardware.launch_limits import LaunchLimits
 from basedsl_cute.hardware.targets import SIM, TARGETS
@@ -143,7 +144,7 @@ def simulator_executor(
         finally:
             call.memory = outer
 
-    callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(enter)
+    callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(unseen_by_dynamo(enter))
     own = NativeEntryPoint(
         ctypes.cast(callback, ctypes.c_void_p).value or 0,
         failed=ctypes.c_int64(1),  # which says that a call may have failed

@@ -38,7 +38,7 @@ class Machine:
         """Return the table with the rules of a kernel's operations, such as `sim.rules.COMMON`,
         those of MLIR's own dialects, or one that extends it. `kernel.walk()` has the operations.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define rules")
 
     def hint(self, hint: str | None) -> str | None:
         """Return what to write instead, for an error of a kernel whose `hint` is for programs of

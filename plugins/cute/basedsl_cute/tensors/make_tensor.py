@@ -121,6 +121,9 @@ def make_rmem_tensor(shape_or_layout: Any, dtype: Any) -> Tensor:
     return Tensor(Pointer(dtype, "rmem", align, value), layout)
 
 
+make_fragment = make_rmem_tensor  # the older name
+
+
 @takes_location
 def make_rmem_tensor_like(like: Any, dtype: Any = None) -> Tensor:
     """Make an uninitialised compact column-major register tensor of the shape of `like`.

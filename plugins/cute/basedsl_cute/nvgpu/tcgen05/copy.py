@@ -42,7 +42,7 @@ class _TmemCopy(CopyOp):
 
     @property
     def is_packed(self) -> bool:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define is_packed")
 
     def bits_layout(self) -> CopyAtomLayout:
         """The thread-value layouts of a warp in bits, with the places in tensor memory."""
@@ -111,7 +111,7 @@ class _TmemCopy(CopyOp):
         """The reduction of a load by `atom` and the type of its registers. Raises DSLTypeError for
         elements that it does not reduce.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define reduction")
 
 
 def _steps(atom: CopyAtom, tmem: Tensor) -> list[int]:

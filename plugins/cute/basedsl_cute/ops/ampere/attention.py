@@ -38,13 +38,15 @@ class Config:
 
     `tile` is (queries, keys), `warps` the number of warps along queries, `packed` the number of
     heads whose queries alternate as the rows of a tile, `splits` the number of blocks that share
-    the keys of a tile of queries.
+    the keys of a tile of queries. With `overlap` the kernel starts while the preceding one ends
+    (programmatic dependent launch, from sm_90 on).
     """
 
     tile: tuple[int, int] = (64, 64)
     warps: int = 4
     packed: int = 1
     splits: int = 1
+    overlap: bool = False
 
     @property
     def threads(self) -> int:
@@ -123,6 +125,9 @@ def forward_kernel(
     variant: cute.Constexpr,
     cfg: cute.Constexpr,
 ):
+    if cute.const_expr(cfg.overlap):
+        arch.griddepcontrol_launch_dependents()
+        arch.griddepcontrol_wait()
     (m, n), head_k, head_v = cfg.tile, q.shape[1], v.shape[1]
     dtype = q.element_type
     thread = arch.thread_idx()[0]
@@ -400,4 +405,5 @@ def forward(
         block=(cfg.threads, 1, 1),
         stream=stream,
         min_blocks_per_mp=1,
+        use_pdl=cfg.overlap,
     )

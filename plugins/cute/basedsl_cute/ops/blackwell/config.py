@@ -6,15 +6,25 @@ prints it for chosen problems.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from basedsl import DSLTypeError
+from basedsl_cute import Int8
 from basedsl_cute.hardware.targets import TARGETS
 from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS
 from basedsl_cute.utils import blackwell_choices as choices
 
-__all__ = ["CANDIDATES", "DEFAULT", "Config", "check_config", "choose_config", "tile_time"]
+__all__ = [
+    "CANDIDATES",
+    "DEFAULT",
+    "SCALED",
+    "Config",
+    "check_config",
+    "choose_config",
+    "tile_time",
+]
 
 SHARED_MEMORY = TARGETS["sm_100a"].smem_per_block  # bytes
 _RESERVED = 2048  # bytes of barriers, the response, and alignment
@@ -65,17 +75,32 @@ class Config:
         """The (M, N) of C that one block stores."""
         return self.tile[0] // self.blocks, self.tile[1]
 
-    def ab_stages(self, bits: int, c_bytes: int) -> int:
-        """The stages of A and B of elements of `bits` beside `c_bytes` of C."""
+    def factors(self, vector: int) -> tuple[int, int]:
+        """The scale factors of a step of A and of B that a block has, one for `vector` elements; 0
+        is without. Vectors of 16 are of 4-bit elements, those of 32 of at least 4 bits.
+        """
+        if not vector:
+            return 0, 0
+        of_row = 256 // vector  # that tensor memory has room for
+        return self.block_tile[0] * of_row, -(-self.tile[1] // 128) * 128 * of_row
+
+    def stage_bytes(self, vector: int = 0) -> int:
+        """The bytes of a stage of A and B with their scale factors."""
+        m, n = self.block_tile
+        return (m + n // self.blocks) * K_BYTES + sum(self.factors(vector))
+
+    def ab_stages(self, c_bytes: int, vector: int = 0) -> int:
+        """The stages of A and B beside `c_bytes` of C, see `factors` for `vector`."""
         if self.stages:
             return self.stages
-        m, n = self.block_tile
-        each = (m + n // self.blocks) * K_BYTES + 16
-        return min(12, (SHARED_MEMORY - _RESERVED - c_bytes) // each)
+        room = SHARED_MEMORY - _RESERVED - c_bytes
+        return min(12, room // (self.stage_bytes(vector) + 16))
 
 
 class Kinds(NamedTuple):
-    """Element types and contiguous modes (`LayoutEnum`) of A, B and C, and the accumulators."""
+    """Element types and contiguous modes (`LayoutEnum`) of A, B and C, the accumulators, and the
+    scale factors of A and B.
+    """
 
     a: Any
     b: Any
@@ -84,6 +109,16 @@ class Kinds(NamedTuple):
     major_b: Any
     major_c: Any
     acc: Any
+    scale: Any = None  # the type of scale factors, None without
+    vector: int = 0  # elements of A or B that share one
+    form: Any = None  # the block-scaled format of C, see `ops.blackwell.quantize`
+
+    @property
+    def stored(self) -> tuple[Any, Any]:
+        """The types of A and B in shared memory: beside wider ones, 4-bit elements have a byte."""
+        is_mixed = self.a.width != self.b.width
+        made = tuple(Int8 if is_mixed and x.width < 8 else x for x in (self.a, self.b))
+        return made[0], made[1]
 
 
 DEFAULT = Config()
@@ -95,15 +130,40 @@ CANDIDATES = (
 )
 
 
-def check_config(cfg: Config, c_bytes: int, bits: int) -> None:
-    """Raise DSLTypeError for a configuration that exceeds a block's shared memory."""
-    m, n = cfg.block_tile
-    stages = cfg.ab_stages(bits, c_bytes)
-    wanted = stages * (m + n // cfg.blocks) * K_BYTES + c_bytes + _RESERVED
+SCALED = (  # candidates with scale factors, which leave room for 384 columns of accumulators
+    Config((256, 256), True, (2, 1), acc_stages=1),
+    Config((256, 128), True, (2, 1)),
+    Config((128, 128), False, (1, 1)),
+)
+
+
+def check_config(cfg: Config, c_bytes: int, vector: int = 0) -> None:
+    """Raise DSLTypeError for a configuration that exceeds a block's shared memory, or with scale
+    factors its tensor memory.
+    """
+    stages = cfg.ab_stages(c_bytes, vector)
+    wanted = stages * cfg.stage_bytes(vector) + c_bytes + _RESERVED
+    if vector:
+        _check_scaled(cfg, vector)
     if wanted > SHARED_MEMORY or stages < 2:
         raise DSLTypeError(
             f"{cfg} takes {wanted} bytes of shared memory; a block has {SHARED_MEMORY}",
             hint="fewer stages, or a smaller tile",
+        )
+
+
+def _check_scaled(cfg: Config, vector: int) -> None:
+    m, n = cfg.tile
+    if m != 128 * cfg.blocks or n not in (128, 256):
+        raise DSLTypeError(
+            f"a tile of {m} x {n} has no scale factors",
+            hint=f"with scale factors M is {128 * cfg.blocks}, and N is 128 or 256",
+        )
+    columns = cfg.columns + sum(cfg.factors(vector)) // 128
+    if columns > TMEM_COLUMNS:
+        raise DSLTypeError(
+            f"{cfg} takes {columns} columns of tensor memory; there are {TMEM_COLUMNS}",
+            hint="acc_stages=1, or a smaller tile",
         )
 
 
@@ -161,18 +221,19 @@ def gemm_seconds(
     rows, columns = cfg.tile
     tiles = -(-m // rows) * -(-n // columns) * batches
     rounds = -(-tiles // max(1, processors // cfg.blocks))
-    cycles = rounds * one.cycles + one.epilogue
+    # With one stage of accumulators an epilogue begins when nothing is multiplied.
+    cycles = rounds * (one.cycles + (one.epilogue if cfg.acc_stages == 1 else 0)) + one.epilogue
     moved = batches * ((m + n) * k * bits + m * n * bits_of_c) / 8
     return max(cycles / CLOCK, moved / MEMORY_BANDWIDTH) + LAUNCH_SECONDS
 
 
 def choose_config(
     m: int, n: int, k: int, bits: int, processors: int = MULTIPROCESSORS, batches: int = 1,
-    bits_of_c: int = 16,
+    bits_of_c: int = 16, candidates: Sequence[Config] = CANDIDATES,
 ) -> Config:  # fmt: skip
-    """Return the fastest of `CANDIDATES` by the model."""
+    """Return the fastest of the candidates by the model."""
     return min(
-        CANDIDATES,
+        candidates,
         key=lambda cfg: gemm_seconds(cfg, m, n, k, bits, bits_of_c, batches, processors),
     )
 

@@ -15,7 +15,7 @@ import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute import algebra, arch
 
-__all__ = ["FORMATS", "Format", "quantize", "scale_bytes"]
+__all__ = ["FORMATS", "Format", "factor_of", "quantize", "quantized", "scale_bytes", "scales_of"]
 
 _THREADS = 128
 _EXPONENT = 23  # the first bit of a Float32's exponent, whose bias is 127
@@ -64,36 +64,86 @@ def _power_of_two(largest, form: cute.Constexpr):
     bits = _reinterpreted(largest, cute.Int32)
     byte = (bits >> _EXPONENT) - form.largest_exponent
     byte = cute.min(cute.max(byte, 0), 253)
-    return byte, _reinterpreted((254 - byte) << _EXPONENT, cute.Float32)
+    return byte.to(cute.Uint8), _reinterpreted((254 - byte) << _EXPONENT, cute.Float32)
+
+
+@cute.jit
+def factor_of(values, form: cute.Constexpr):
+    """Return the byte of the factor of a vector of Float32, and what its elements are multiplied
+    by.
+    """
+    sizes = cute.where(values < 0.0, values * -1.0, values)
+    largest = sizes.reduce(cute.ReductionOp.MAX, cute.Float32(0.0), 0)
+    if cute.const_expr(form.scale is cute.Float8E8M0FNU):
+        byte, inverse = _power_of_two(largest, form)
+    else:
+        factor = (largest / _LARGEST_E2M1).to(form.scale)
+        byte = _reinterpreted(factor, cute.Uint8)
+        exact = factor.to(cute.Float32)
+        inverse = cute.Float32(0.0)
+        if exact > 0.0:
+            inverse = 1.0 / exact
+    return byte, inverse
+
+
+@cute.jit
+def quantized(values, coords, scales, shape, form: cute.Constexpr):
+    """Return a thread's results, consecutive columns of a row, as elements of the format `form`,
+    and write their factors to `scales`.
+
+    `coords` are the coordinates of the results (row, column, batch) in a matrix of `shape`; columns
+    beyond it have factors of 0, and are multiples of a vector's elements.
+    """
+    n = form.vector
+    count = cute.size(coords) // n
+    registers = cute.make_rmem_tensor((n, count), cute.Float32)
+    registers.store(values.reshape((n, count)))
+    for i in cute.range_constexpr(count):
+        byte, inverse = factor_of(registers[None, i].load(), form)
+        row, column, batch = coords[i * n]
+        group = column // n
+        if column >= shape[1]:
+            byte = cute.Uint8(0)
+        if row < shape[0] and group < cute.size(scales, mode=[1]):
+            scales[row, group, batch] = byte
+        registers[None, i].store(registers[None, i].load() * inverse)
+    return registers.load().to(form.element)
+
+
+def scales_of(scales: Any, rows: Any, groups: Any, batches: Any = 1) -> Any:
+    """Return the factors in the memory of `scales` as a tensor (rows, factors of a row, batches) of
+    bytes: rows in whole 128, factors of a row in whole 4.
+    """
+    # Chunks of 128 rows by 4 factors, along K first (`algebra.scale_atom`).
+    down, across = cute.ceil_div(rows, algebra.SCALE_ROWS), cute.ceil_div(groups, 4)
+    chunk = algebra.SCALE_ROWS * algebra.SCALE_COLUMNS
+    return cute.make_tensor(
+        cute.recast_ptr(scales.iterator, dtype=cute.Uint8),
+        cute.make_layout(
+            ((32, 4, down), (4, across), batches),
+            stride=((16, 4, chunk * across), (1, chunk), chunk * across * down),
+        ),
+    )
 
 
 @cute.kernel
-def quantize_kernel(
-    x: cute.Tensor, q: cute.Tensor, scales: cute.Tensor, groups: cute.Int32, form: cute.Constexpr
-):
+def quantize_kernel(x: cute.Tensor, q: cute.Tensor, scales: cute.Tensor, form: cute.Constexpr):
     number = arch.block_idx()[0] * _THREADS + arch.thread_idx()[0]
+    batch = arch.block_idx()[1]
+    groups = cute.size(scales, mode=[1])
     row, group = number // groups, number % groups
-    if row < x.shape[0]:
-        n = form.vector
-        given = cute.local_tile(x, (1, n), (row, group))
+    n = form.vector
+    if row < x.shape[0] and group * n < x.shape[1]:
         registers = cute.make_rmem_tensor((1, n), x.element_type)
-        cute.autovec_copy(given, registers)
+        cute.autovec_copy(cute.local_tile(x[None, None, batch], (1, n), (row, group)), registers)
         values: Any = registers.load().to(cute.Float32)
-        sizes = cute.where(values < 0.0, values * -1.0, values)
-        largest = sizes.reduce(cute.ReductionOp.MAX, cute.Float32(0.0), 0)
-        if cute.const_expr(form.scale is cute.Float8E8M0FNU):
-            byte, inverse = _power_of_two(largest, form)
-            scales[row, group] = byte.to(cute.Uint8)
-        else:
-            factor = (largest / _LARGEST_E2M1).to(form.scale)
-            scales[row, group] = _reinterpreted(factor, cute.Uint8)
-            exact = factor.to(cute.Float32)
-            inverse = cute.Float32(0.0)
-            if exact > 0.0:
-                inverse = 1.0 / exact
+        byte, inverse = factor_of(values, form)
+        scales[row, group, batch] = byte
         out = cute.make_rmem_tensor((1, n), form.element)
         out.store((values * inverse).to(form.element))
-        cute.autovec_copy(out, cute.local_tile(q, (1, n), (row, group)))
+        cute.autovec_copy(out, cute.local_tile(q[None, None, batch], (1, n), (row, group)))
+    elif row < cute.size(scales, mode=[0]):
+        scales[row, group, batch] = cute.Uint8(0)
 
 
 @cute.jit
@@ -104,33 +154,26 @@ def quantize(
     form: cute.Constexpr,
     stream: cute.Constexpr = None,
 ):
-    """Quantise `x` (M, K), K contiguous, to the format `form`, a name of `FORMATS`.
+    """Quantise `x` (M, K) or (M, K, L), K contiguous, to the format `form`, a name of `FORMATS`.
 
-    `q` has the bytes of the elements: (M, K), or (M, K / 2) of 4-bit formats, two in a byte.
-    `scales` is an array of `scale_bytes(M, K, form)` bytes, which gets the factors in the order of
-    `utils.blockscaled_layout.tile_atom_to_shape_SF`; those of rows beyond M stay as they are. K is
-    a multiple of a vector's elements. Raises DSLTypeError for another format or type.
+    `q` has the bytes of the elements: as `x`, or of 4-bit formats with K / 2 columns, two elements
+    in a byte. `scales` is an array of L * `scale_bytes(M, K, form)` bytes, which gets the factors
+    in the order of `utils.blockscaled_layout.tile_atom_to_shape_SF`; those of no elements are 0. K
+    is a multiple of a vector's elements. Raises DSLTypeError for another format or type.
     """
     if form not in FORMATS:
         raise DSLTypeError(f"{form!r} is no format: {', '.join(FORMATS)}")
     found = FORMATS[form]
     if q.element_type.width != 8 or scales.element_type.width != 8:
         raise DSLTypeError("quantize writes bytes: q and scales are of Uint8")
-    rows, k = x.shape
+    x, q = (cute.append_ones(t, up_to_rank=3) for t in (x, q))
+    rows, k, batches = x.shape
     assert k % found.vector == 0, "K must be a multiple of the elements that share a factor"
-    groups = k // found.vector
     elements = cute.recast_tensor(q, found.element)
-    # Chunks of 128 rows by 4 factors, along K first (`algebra.scale_atom`).
-    down, across = cute.ceil_div(rows, algebra.SCALE_ROWS), cute.ceil_div(groups, 4)
-    chunk = algebra.SCALE_ROWS * algebra.SCALE_COLUMNS
-    factors = cute.make_tensor(
-        cute.recast_ptr(scales.iterator, dtype=cute.Uint8),
-        cute.make_layout(
-            ((32, 4, down), (4, across)), stride=((16, 4, chunk * across), (1, chunk))
-        ),
-    )
-    quantize_kernel(x, elements, factors, groups, found).launch(
-        grid=(cute.ceil_div(rows * groups, _THREADS), 1, 1),
+    factors = scales_of(scales, rows, k // found.vector, batches)
+    whole = cute.size(factors, mode=[0]) * cute.size(factors, mode=[1])
+    quantize_kernel(x, elements, factors, found).launch(
+        grid=(cute.ceil_div(whole, _THREADS), batches, 1),
         block=(_THREADS, 1, 1),
         stream=stream,
     )

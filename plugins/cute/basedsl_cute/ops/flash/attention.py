@@ -8,9 +8,10 @@ from typing import Any
 
 import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError, with_article
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target
-from basedsl_cute.hardware.requirements import WGMMA
+from basedsl_cute.hardware.requirements import DEPENDENT_LAUNCH, WGMMA
 from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.flash import torch_attention
@@ -35,6 +36,7 @@ _MOST_SPLITS = 128
 _LAYOUTS = ("bshd", "bhsd")
 
 
+@explains_arguments
 def attention(
     q: Any,
     k: Any,
@@ -246,7 +248,8 @@ def _chosen(
         tile, warps = (16, tile[1]), 1
     else:
         warps = 4
-    config = ampere.Config(tile, warps, packed)
+    overlap = target.is_gpu and DEPENDENT_LAUNCH.is_met_by(target)
+    config = ampere.Config(tile, warps, packed, overlap=overlap)
     processors = _multiprocessors(q)
     blocks = -(-longest * packed // tile[0]) * (extents.heads // packed) * extents.batches
     steps = -(-extents.keys // tile[1])
@@ -346,7 +349,7 @@ def _launch(
         ampere.forward(
             q, k, v, parts, logs, lengths, extras, scale, batches, longest, variant, config, on
         )
-        combine(parts, logs, target, lse, config.splits, on)
+        combine(parts, logs, target, lse, config.splits, config.overlap, on)
     else:
         ampere.forward(
             q, k, v, target, lse, lengths, extras, scale, batches, longest, variant, config, on

@@ -15,8 +15,12 @@ def combine_kernel(
     out: cute.Tensor,
     lse,  # a tensor or None
     splits: cute.Constexpr,
+    overlap: cute.Constexpr,
 ):
     """Each lane weighs some of the parts, then sums some consecutive columns of all of them."""
+    if cute.const_expr(overlap):
+        arch.griddepcontrol_launch_dependents()
+        arch.griddepcontrol_wait()
     thread = arch.thread_idx()[0]
     tile, head, batch = arch.block_idx()
     warp, lane = thread // arch.WARP_SIZE, thread % arch.WARP_SIZE
@@ -64,14 +68,15 @@ def combine(
     out: cute.Tensor,
     lse: cute.Tensor | None,
     splits: cute.Constexpr,
+    overlap: cute.Constexpr = False,
     stream: cute.Constexpr = None,
 ):
     """Join `parts` (queries, head, heads, splits x batches), results of softmax over parts of the
     keys, with `logs` (queries, heads, splits x batches), the logarithms of their sums, into `out`
     (queries, head, heads, batches) and `lse` (queries, heads, batches) if given. The extent of a
-    head is a multiple of 32.
+    head is a multiple of 32. With `overlap` the kernel starts while the preceding one ends.
     """
     grid = (cute.ceil_div(out.shape[0], ROWS), out.shape[2], out.shape[3])
-    combine_kernel(parts, logs, out, lse, splits).launch(
-        grid=grid, block=(ROWS * arch.WARP_SIZE, 1, 1), stream=stream
+    combine_kernel(parts, logs, out, lse, splits, overlap).launch(
+        grid=grid, block=(ROWS * arch.WARP_SIZE, 1, 1), stream=stream, use_pdl=overlap
     )

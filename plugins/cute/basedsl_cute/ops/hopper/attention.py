@@ -43,6 +43,7 @@ class Config:
     sums are scaled between the two products of a tile of keys, while the tensor cores work on the
     first; with `pinned`, weights are summed under the exponentials: both take a few registers more.
     Results are written in vectors of 16 bytes if `is_wide`, to which their rows are aligned then.
+    With `overlap` the kernel starts while the preceding one ends (programmatic dependent launch).
     """
 
     tile: tuple[int, int] = (128, 128)
@@ -54,6 +55,7 @@ class Config:
     between: bool = True
     pinned: bool = True
     is_wide: bool = True
+    overlap: bool = True
 
     @property
     def groups(self) -> int:
@@ -94,6 +96,8 @@ def forward_kernel(
     variant: cute.Constexpr,
     cfg: cute.Constexpr,
 ):
+    if cute.const_expr(cfg.overlap):
+        arch.griddepcontrol_launch_dependents()
     (m, n), head_v = cfg.tile, out.shape[1]
     head_k = cute.size(tma_q, mode=[1])
     thread = arch.thread_idx()[0]
@@ -121,6 +125,8 @@ def forward_kernel(
     ]
     pipeline.pipeline_init_arrive()
     pipeline.pipeline_init_wait()
+    if cute.const_expr(cfg.overlap):
+        arch.griddepcontrol_wait()
 
     work = arch.block_idx()[0]
     if warp < 4:
@@ -471,4 +477,5 @@ def forward(
         block=(cfg.threads, 1, 1),
         stream=stream,
         min_blocks_per_mp=1,
+        use_pdl=cfg.overlap,
     )

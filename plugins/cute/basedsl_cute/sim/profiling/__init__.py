@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from basedsl import DSLCallError, DSLError, with_article
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.hardware.occupancy import occupancy
 from basedsl_cute.hardware.targets import target_of
 from basedsl_cute.sim.observe import Observer, watched_by
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from basedsl_cute.sim.profiling.result import KernelProfile, Profile
 
 
+@explains_arguments
 def profile(
     function: Callable[..., Any],
     *args: Any,
@@ -57,6 +59,7 @@ def profile(
     )
 
 
+@explains_arguments
 def predict(
     function: Callable[..., Any],
     *args: Any,
