@@ -47,7 +47,7 @@ def synchronise(
 def acquire_behind_fence(g: Group) -> None:
     """Let the warp know what was released where it has read without acquiring."""
     order = g.block.order
-    while g.unfenced:
+    while order is not None and g.unfenced:
         order.acquire(g.unfenced.pop(), g.agent)
 
 
