@@ -232,6 +232,16 @@ def fp8():
             )  # fmt: skip
         views = [bytes_of(a.unsqueeze(-1)), bytes_of(b.unsqueeze(-1)), dynamic(c.unsqueeze(-1), 1)]
         scales = dynamic(sa, 1), dynamic(sb, 1)
+        # What the same schedule reaches without scales, in one accumulator.
+        for tile in ((128, 128), (128, 256)):
+            gemm = persistent.HopperGemm(cute.Float32, tile, (2, 1), False, 8)
+            compiled = cute.compile(gemm, *views, blocks // 2, stream)
+            ours = lambda f=compiled, x=views: f(*x, blocks // 2, stream)  # noqa: E731
+            yield Case(
+                f"fp8 without scales, resident, {tile}, {n}^3", 2 * n**3, "TFLOP/s",
+                {"ours": ours, "cuBLAS, one scale": peers["cuBLAS, one scale"]}, c,
+                wide[0] @ wide[1].T, 2e-2,
+            )  # fmt: skip
         for cluster, swizzle, overlap in FP8:
             gemm = persistent.HopperGemm(cute.Float32, (128, 128), cluster, False, swizzle, overlap)
             compiled = cute.compile(gemm, *views, blocks // 2, stream, scales)
