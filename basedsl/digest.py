@@ -15,11 +15,12 @@ import os
 import sys
 import types
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from basedsl.location import is_internal
+from basedsl.location import file_of_module, is_internal
 from basedsl.numeric import Numeric
 
 
@@ -104,11 +105,22 @@ def of_value(value: Any) -> str | None:
 
 
 def of_class(cls: type) -> str:
-    """Return a class as text: its name, and the stamp of its module. A metaclass of an extension
-    may have no text as its `__module__`.
-    """
-    module = cls.__module__ if isinstance(cls.__module__, str) else "builtins"
+    """Return a class as text: its name, and the stamp of its module."""
+    module = module_of(cls) or "builtins"
     return f"class {module}.{cls.__qualname__} {stamp(module)}"
+
+
+def module_of(cls: type) -> str | None:
+    """Return the name of the module that defines a class. Its metaclass may say something else as
+    its `__module__`; a class with a property of that name is taken for its first method's.
+    """
+    name = _MODULE.__get__(cls)
+    if isinstance(name, str):
+        return name
+    methods = (x for x in vars(cls).values() if isinstance(x, types.FunctionType))
+    if isinstance(name, property):
+        methods = (x for x in (name.fget, *methods) if isinstance(x, types.FunctionType))
+    return next((x.__module__ for x in methods), None)
 
 
 @functools.cache
@@ -123,7 +135,7 @@ def module_stamp(module: str) -> str:
     """Return the modification time (ns) and size (bytes) of a module's file; "" for a built-in
     one.
     """
-    return file_stamp(getattr(sys.modules.get(module), "__file__", None))
+    return file_stamp(file_of_module(sys.modules.get(module)) or None)
 
 
 def file_stamp(path: str | None) -> str:
@@ -161,6 +173,8 @@ def _stamps(folder: str) -> Iterator[str]:
             yield from _stamps(entry.path)
 
 
+# `type`'s own descriptor: a metaclass may have another of that name.
+_MODULE = vars(type)["__module__"]
 _library: dict[str, bool] = {}
 
 
@@ -181,7 +195,22 @@ def _is_library_now(name: str) -> bool:
         return False
     if name.partition(".")[0] in sys.stdlib_module_names:
         return True
-    filename = getattr(sys.modules.get(name), "__file__", None)
+    filename = file_of_module(sys.modules.get(name)) or None
     if filename is None:
         return False
-    return is_internal(filename) or "site-packages" in filename or "dist-packages" in filename
+    if is_internal(filename) or "site-packages" in filename or "dist-packages" in filename:
+        return True
+    package = getattr(sys.modules.get(name.partition(".")[0]), "__file__", None)
+    return package is not None and _is_installed(package)
+
+
+@functools.cache
+def _is_installed(filename: str) -> bool:
+    """Return True for the file of a top-level module that `pip install --target` has put into a
+    folder of the user's: a distribution there lists it.
+    """
+    path = Path(filename)
+    folder = path.parents[1 if path.name == "__init__.py" else 0]
+    line = f"\n{path.relative_to(folder).as_posix()},"
+    lists = folder.glob("*.dist-info/RECORD")
+    return any(line in f"\n{one.read_text('utf-8', 'replace')}" for one in lists)

@@ -70,6 +70,12 @@ def is_internal(filename: str) -> bool:
     return internal_files[filename]
 
 
+def file_of_module(module: Any) -> str:
+    """Return the file of a module, "" for none. A `__getattr__` of the module is not asked."""
+    found = getattr(module, "__dict__", {}).get("__file__")
+    return found if isinstance(found, str) else ""
+
+
 def is_internal_frame(frame: FrameType) -> bool:
     """True for a frame of library code (`is_internal`), and for methods that `dataclasses`
     generated: they have no source to show.

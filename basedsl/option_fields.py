@@ -39,20 +39,22 @@ def option(
     *,
     affects_output: bool,
     choices: tuple[T, ...] = (),
+    least: int | None = None,
     env: str = "",
     debug: T | None = None,
 ) -> T:
     """Declare a field of an options record: its default, and `doc`, a line of documentation.
 
     `affects_output` puts its value into cache keys: set it if the generated code depends on it.
-    `choices` are the values allowed, if not all; `env` names its environment variable (without
-    prefix) if that is not the field's name in capitals; `debug` is its value where the option
-    `debug` is set and nothing else says one.
+    `choices` are the values allowed, if not all, `least` the least of an integer; `env` names its
+    environment variable (without prefix) if that is not the field's name in capitals; `debug` is
+    its value where the option `debug` is set and nothing else says one.
     """
     metadata = {
         "doc": doc,
         "affects_output": affects_output,
         "choices": choices,
+        "least": least,
         "env": env,
         "debug": debug,
     }
@@ -82,13 +84,15 @@ def kept(artifact: str) -> Callable[[str], str]:
 @dataclass(frozen=True)
 class ValueKind:
     """The type of an option's values. `type_name` is what `basedsl options` calls it: bool, int,
-    str, path or names; `choices` are the values allowed, if not all; `optional` allows None.
+    str, path or names; `choices` are the values allowed, if not all, `least` the least number;
+    `optional` allows None.
     """
 
     type_name: str
     accepts: Callable[[Any], bool]
     convert: Callable[[str], Any]
     choices: tuple[Any, ...] = ()
+    least: int | None = None
     optional: bool = False
 
     @property
@@ -104,7 +108,7 @@ class ValueKind:
             value = tuple(value)
         if value is None and self.optional:
             return None
-        if not self.accepts(value) or (self.choices and value not in self.choices):
+        if not self.accepts(value) or not self._allows(value):
             raise OptionError(f"option {name} is {self._wanted()}, not {value!r}", line_of_caller())
         return value
 
@@ -116,11 +120,18 @@ class ValueKind:
             value = self.convert(text)
         except ValueError:
             raise OptionError(f"{shown}: the value is {self._wanted()}") from None
-        if self.choices and value not in self.choices:
+        if not self._allows(value):
             raise OptionError(f"{shown}: the value is {self._wanted()}")
         return value
 
+    def _allows(self, value: Any) -> bool:
+        if self.choices and value not in self.choices:
+            return False
+        return self.least is None or value >= self.least
+
     def _wanted(self) -> str:
+        if self.least is not None:
+            return f"an integer of at least {self.least}"
         if self.choices:
             return "one of " + ", ".join(str(choice) for choice in self.choices)
         return {
@@ -194,6 +205,9 @@ def kinds_of(cls: Any) -> dict[str, ValueKind]:
                 "or tuple[str, ...]"
             )
         found[field.name] = dataclasses.replace(
-            _KINDS[hint], choices=field.metadata["choices"], optional=optional
+            _KINDS[hint],
+            choices=field.metadata["choices"],
+            least=field.metadata["least"],
+            optional=optional,
         )
     return _known.setdefault(cls, found)

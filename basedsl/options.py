@@ -137,7 +137,9 @@ class Options:
     cache_dir: Path | None = option(  # noqa: RUF009
         None, "folder of that cache; the user's cache folder if not set", affects_output=False
     )
-    cache_size: int = option(512, "the most that this cache holds, in MiB", affects_output=False)
+    cache_size: int = option(
+        512, "the most that this cache holds, in MiB", affects_output=False, least=0
+    )
     time_stages: bool = option(
         False,
         "report how long each stage of each compilation and each run took",

@@ -7,8 +7,10 @@ a CUDA context; the time is that of the first call up to the end of compilation,
 LLVM loaded in it (the row `mlir`, and a part of `host code`). Part of loading is to map their
 shared libraries. A thread does it, from the program's first decorated function on where the cache
 is empty: what it has done by the call is not in the time, so a line under the table has the time
-of processes whose cache has another program's code, where it begins with the call. Warm: the
-disk cache was filled by another process. Medians of alternating processes. Without a GPU the code
+of processes whose cache has another program's code, where it begins with the call. Another line
+has the compiler loaded, as systems have it that load theirs while they are imported: the case is
+then the second function that its process compiles, after `hello`. Warm: the disk cache was filled
+by another process. Medians of alternating processes. Without a GPU the code
 is made for sm_90a and not run. Modules of Python come from their .pyc files, as those of an
 installed package do.
 """
@@ -115,8 +117,10 @@ CASES = (
 )
 
 
-def child(name):
-    """Compile one case in this process; a line of JSON."""
+def child(name, loaded=False):
+    """Compile one case in this process, after `hello` if the compiler is to be `loaded`; a line of
+    JSON.
+    """
     sys.path.insert(0, str(EXAMPLES))
     from basedsl_cute.device import driver
     from basedsl_cute.dsl.cute import CUTE
@@ -125,6 +129,8 @@ def child(name):
     gpu = driver.is_available()
     if gpu:
         driver.ensure_context()
+    if loaded:
+        CUTE.driver.variant(CUTE.driver.bind(*arrays("hello"), {}, CUTE.options))
     start = perf_counter()
     call = CUTE.driver.bind(function, args, {}, CUTE.options)
     compiled, _ = CUTE.driver.variant(call)
@@ -146,10 +152,10 @@ def child(name):
     print(json.dumps(record))
 
 
-def in_process(name, folder):
+def in_process(name, folder, loaded=False):
     """The record of one case in a new process whose disk cache is in `folder`."""
     out = subprocess.run(
-        [sys.executable, __file__, "--child", name],
+        [sys.executable, __file__, "--child", name, *["--loaded"] * loaded],
         env=environment(BASEDSL_CACHE="1", BASEDSL_CACHE_DIR=str(folder)),
         check=True,
         capture_output=True,
@@ -172,8 +178,10 @@ def has_gpu():
 
 
 def measure(name, repeat):
-    """Cold records of a case, those with a cache that has something else, warm ones, in turns."""
-    cold, late, warm = [], [], []
+    """Cold records of a case, those with a cache that has something else, those with the compiler
+    loaded, warm ones, in turns.
+    """
+    cold, late, second, warm = [], [], [], []
     with tempfile.TemporaryDirectory() as filled:
         in_process(name, filled)
         for _ in range(repeat):
@@ -182,17 +190,19 @@ def measure(name, repeat):
             with tempfile.TemporaryDirectory() as other:
                 Path(other, "another.code").touch()
                 late.append(in_process(name, other))
+            with tempfile.TemporaryDirectory() as empty:
+                second.append(in_process(name, empty, loaded=True))
             warm.append(in_process(name, filled))
-    if any(r["from_disk"] for r in cold + late) or not all(r["from_disk"] for r in warm):
+    if any(r["from_disk"] for r in cold + late + second) or not all(r["from_disk"] for r in warm):
         raise SystemExit(f"{name}: the disk cache was not used as meant")
-    return cold, late, warm
+    return cold, late, second, warm
 
 
 def median(records, read):
     return statistics.median(read(record) for record in records) * 1e3
 
 
-def table(name, cold, late, warm):
+def table(name, cold, late, second, warm):
     """The stages of the cold compilation in the middle, and medians; as a row too."""
     total = median(cold, lambda r: r["total"])
     middle = min(cold, key=lambda r: abs(r["total"] * 1e3 - total))
@@ -214,6 +224,8 @@ def table(name, cold, late, warm):
     print(f"  without loading MLIR (row mlir): {loaded:.1f} ms")
     row["late"] = median(late, lambda r: r["total"])
     print(f"  with nothing mapped before the call: {row['late']:.1f} ms")
+    row["second"] = median(second, lambda r: r["total"])
+    print(f"  with the compiler loaded: {row['second']:.1f} ms")
     for key, text in (("ptxas", "ptxas alone"), ("first run", "first run after it")):
         if key in cold[0]:
             print(f"  {text}: {median(cold, lambda r, key=key: r[key]):.1f} ms", end="")
@@ -265,9 +277,10 @@ def main():
     parser.add_argument("--no-growth", action="store_true")
     parser.add_argument("--out", help="write what is measured to this JSON file")
     parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--loaded", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        child(options.child)
+        child(options.child, options.loaded)
         return
     rows = []
     for name in CASES:

@@ -1,10 +1,13 @@
 """The kit for authors of DSLs is timed against another checkout, in turns, in new processes.
 
-python bench/plugin_kit.py --base ../other-checkout [--rounds 9]
+python bench/plugin_kit.py --base ../other-checkout [--rounds 9] [--instructions]
 
 Prints, as JSON: lines of code of each chapter of docs/plugins,
 the import of `basedsl` (processor time), tracing, compiling and calling functions of toy (the best
 of each process; medians over processes, and of the ratios to the base in the same turn).
+With `--instructions` it counts them by valgrind's cachegrind instead, which other work on the
+machine does not disturb: of a process that does nothing but import toy, and of each further
+compilation (trace included) and call, from the difference of two processes.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -79,6 +83,58 @@ found["call_array_ns"] = per_call(lambda: f(a, 1))
 print({name: min(values) for name, values in found.items()})
 """
 
+COUNTED = (
+    """
+import os, sys
+os.environ["BASEDSL_CACHE"] = "0"
+import numpy as np
+import basedsl_toy as toy
+"""
+    + TOY[TOY.index("def work") : TOY.index("f(a, 10)")]
+    + """
+add = toy.jit(lambda x, y: x + y)
+f(a, 1), add(1, 2)
+what, count = sys.argv[1], int(sys.argv[2])
+for _ in range(count):
+    if what == "compile":
+        toy.compile(f, a, 10)
+    elif what == "call":
+        add(1, 2)
+    else:
+        f(a, 1)
+"""
+)
+COUNTS = {"compile": (2, 7), "call": (1000, 11000), "call_array": (1000, 11000)}
+
+
+def count(checkout: Path) -> dict[str, float]:
+    """Count instructions of toy in a checkout: of an import, and of one compilation and call."""
+    parts = [checkout, checkout / "plugins" / "toy"]
+    with tempfile.TemporaryDirectory() as folder:
+        env = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+        env["PYTHONPATH"] = os.pathsep.join(map(str, parts))
+        env |= {"PYTHONPYCACHEPREFIX": f"{folder}/bytecode", "PYTHONHASHSEED": "0"}
+        program, imports = Path(folder, "counted.py"), Path(folder, "imports.py")
+        program.write_text(COUNTED)
+        imports.write_text("import basedsl_toy as toy\ntoy.jit\n")
+        valgrind = ["valgrind", "--tool=cachegrind", "--cache-sim=no"]
+        valgrind.append(f"--cachegrind-out-file={folder}/out")
+
+        def instructions(*command: str | Path) -> int:
+            run = [*valgrind, sys.executable, *command]
+            done = subprocess.run(run, env=env, capture_output=True, text=True, check=True)
+            found = re.search(r"I\s+refs:\s+([\d,]+)", done.stderr)
+            assert found is not None, done.stderr
+            return int(found[1].replace(",", ""))
+
+        for warm in ([imports], [program, "compile", "1"]):  # writes the bytecode
+            subprocess.run([sys.executable, *warm], env=env, check=True)
+        result: dict[str, float] = {"import": instructions(imports)}
+        for what, (few, many) in COUNTS.items():
+            more, less = (instructions(program, what, str(n)) for n in (many, few))
+            result[what] = (more - less) / (many - few)
+        return result
+
 
 def measured(program: str, checkout: Path) -> dict[str, float]:
     """Run a program with the packages of a checkout; return what it prints."""
@@ -109,7 +165,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--base", type=Path, required=True, help="the checkout to compare with")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--instructions", action="store_true", help="by cachegrind")
     parsed = parser.parse_args()
+    if parsed.instructions:
+        if shutil.which("valgrind") is None:
+            parser.error("--instructions needs valgrind")
+        here, base = count(ROOT), count(parsed.base)
+        report = {"here": here, "base": base, "ratios": {n: here[n] / base[n] for n in base}}
+        print(json.dumps(report, indent=1))
+        return
     runs: dict[str, dict[str, list[float]]] = {"here": {}, "base": {}}
     for turn in range(parsed.rounds):
         sides = [("here", ROOT), ("base", parsed.base)]

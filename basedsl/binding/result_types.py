@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from basedsl.binding.c_interface import CParameter
 from basedsl.binding.storage import codes_of
+from basedsl.errors import DSLCallError
 
 
 class ResultType:
@@ -28,6 +30,16 @@ class ResultType:
         `memref_array` makes a NumPy array of them.
         """
         raise NotImplementedError(f"{type(self).__name__} does not define unpack")
+
+    def c_results(self, name: str) -> list[CParameter]:
+        """Return how an exported function gives C the result `name`: numbers and structs, into each
+        of which it writes through a pointer, with one item of `storage` for each of this type's. By
+        default raises DSLCallError: there are none.
+        """
+        raise DSLCallError(
+            f"{name} is of the result type {type(self).__name__}, which has no C type",
+            hint=f"{type(self).__name__} would define c_results",
+        )
 
     @property
     def storage(self) -> tuple[str, ...]:

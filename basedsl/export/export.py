@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from basedsl.binding.arguments import NumericArgument
 from basedsl.binding.c_interface import C_TYPES, CParameter
-from basedsl.errors import DSLCallError, DSLRuntimeError
+from basedsl.binding.result_types import ResultType
+from basedsl.errors import DSLCallError, DSLRuntimeError, plugin_defect, with_article
 from basedsl.export.header import CInterface
 from basedsl.export.metadata import sealed, write_metadata
 from basedsl.export.wrapper import wrapper
@@ -66,17 +68,41 @@ class Export:
             out += argument.c_parameters(name)
         return out
 
-    def results(self) -> Sequence[str]:
-        """Return the `struct` codes of the results. Raises DSLCallError for other results."""
+    def results(self) -> list[CParameter]:
+        """Return what the C function writes: a number or struct for each pointer that follows the
+        parameters. Raises DSLCallError for a result without a C type.
+        """
         results = self.compiled.results
-        codes: tuple[str, ...] = results.storage
-        numbers = all(isinstance(kind, type) for kind in results.types)
-        if not numbers or results.returns_arguments or any(code not in C_TYPES for code in codes):
+        if results.returns_arguments:
             raise DSLCallError(
-                "a result has no C type",
+                "a part of the arguments is returned, which C has already",
                 hint="return numbers of at most 64 bits, or write to arrays",
             )
-        return codes
+        out: list[CParameter] = []
+        for i, kind in enumerate(results.types):
+            if isinstance(kind, ResultType):
+                out += self._of_own_type(kind, f"result{i}")
+                continue
+            number = NumericArgument(kind)
+            if number.storage[0] not in C_TYPES:
+                raise DSLCallError(
+                    f"a result is {with_article(kind)}, which has no C type",
+                    hint="return numbers of at most 64 bits, or write to arrays",
+                )
+            out += number.c_parameters(f"result{i}")
+        return out
+
+    def _of_own_type(self, kind: ResultType, name: str) -> list[CParameter]:
+        found = kind.c_results(name)
+        codes = tuple(code for one in found for code in one.storage)
+        known = all(one.kind in ("number", "struct") for one in found)
+        if not known or codes != kind.storage or any(code not in C_TYPES for code in codes):
+            raise plugin_defect(
+                self.compiled.function.language,
+                f"{type(kind).__name__}.c_results gives C values of {codes}, not {kind.storage}",
+                hint='return CParameter(name, "number", self.storage), or "struct" with its fields',
+            )
+        return found
 
     def interface(self) -> CInterface:
         """Return the C interface."""

@@ -26,16 +26,16 @@ class CInterface:
     """The C interface of one exported function.
 
     Its names begin with `prefix`; `function` is what C calls. `title` is the Python function,
-    `results` are `struct` codes. The header has the lines `includes` and `declared` besides; if
-    `module` is not empty, the first parameter is a pointer to that type. `memory` is where arrays
-    are, `note` what to link with.
+    `results` are the numbers and structs that it writes through pointers. The header has the lines
+    `includes` and `declared` besides; if `module` is not empty, the first parameter is a pointer to
+    that type. `memory` is where arrays are, `note` what to link with.
     """
 
     prefix: str
     function: str
     title: str
     parameters: Sequence[CParameter]
-    results: Sequence[str]
+    results: Sequence[CParameter]
     note: str
     includes: Sequence[str] = ()
     declared: Sequence[str] = ()
@@ -74,7 +74,13 @@ class CInterface:
             else:
                 kind = "void *" if one.kind == "pointer" else f"{one.kind} "
                 passed.append(f"{kind}{one.identifier}")
-        passed += [f"{C_TYPES[code]} *result{i}" for i, code in enumerate(self.results)]
+        for one in self.results:
+            if one.is_struct:
+                kind = f"{prefix}{one.suffix}_{one.identifier}_t"
+                lines += [*self._told(one), *_struct(kind, one), ""]
+                passed.append(f"{kind} *{one.identifier}")
+            else:
+                passed.append(f"{C_TYPES[one.storage[0]]} *{one.identifier}")
         return "\n".join(
             [
                 *lines,

@@ -49,14 +49,16 @@ def wrapper(interface: CInterface) -> str:
             declared.append(f"ptr %p{i}")
             store("ptr", f"%p{i}")
     out = []
-    for i, code in enumerate(interface.results):
-        kind = LLVM_TYPES[code]
+    for i, one in enumerate(interface.results):
         declared.append(f"ptr %out{i}")
         checks.not_null(f"%out{i}")
-        out.append(f"  %r{i}.at = getelementptr i64, ptr %slots, i64 {slot + i}")
-        out.append(f"  %r{i} = load {kind}, ptr %r{i}.at")
-        out.append(f"  store {kind} %r{i}, ptr %out{i}")
-    size = max(slot + len(interface.results), 1)
+        for j, (kind, offset) in enumerate(_fields(one)):
+            out.append(f"  %r{i}.{j}.at = getelementptr i64, ptr %slots, i64 {slot}")
+            out.append(f"  %r{i}.{j} = load {kind}, ptr %r{i}.{j}.at")
+            out.append(f"  %out{i}.{j} = getelementptr i8, ptr %out{i}, i64 {offset}")
+            out.append(f"  store {kind} %r{i}.{j}, ptr %out{i}.{j}")
+            slot += 1
+    size = max(slot, 1)
     return "\n".join(
         [
             f"define i32 @{interface.function}({', '.join(declared)}) {{",

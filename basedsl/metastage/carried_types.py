@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.location import is_internal
+from basedsl.location import file_of_module, is_internal
 from basedsl.metastage.chosen_member import ChosenMember, is_carried
 from basedsl.numeric import Boolean, Int64, Numeric, is_dynamic, join_types
 from basedsl.numeric import promote as promote_types
@@ -176,7 +176,7 @@ def same_leaf(a: Any, b: Any) -> bool:
 def _is_own(cls: Any) -> bool:
     """Return True for a class of the library or of a plugin."""
     module = sys.modules.get(cls.__module__)
-    return is_internal(getattr(module, "__file__", None) or "")
+    return is_internal(file_of_module(module))
 
 
 _PLAIN = frozenset((int, bool, str, bytes))

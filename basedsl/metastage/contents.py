@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from basedsl.loaded_classes import loaded_classes
-from basedsl.location import is_internal
+from basedsl.location import file_of_module, is_internal
 from basedsl.metastage.iterators import is_iterator, position
 
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
@@ -93,7 +93,7 @@ def _is_dsl(cls: Any) -> bool:
         return True
     if cls.__module__.partition(".")[0] in sys.stdlib_module_names:
         return False
-    return is_internal(getattr(sys.modules.get(cls.__module__), "__file__", None) or "")
+    return is_internal(file_of_module(sys.modules.get(cls.__module__)))
 
 
 def may_change(leaf: Any) -> bool:

@@ -28,6 +28,7 @@ from basedsl.metastage.items import check_index, select_item
 from basedsl.metastage.loop_carried import exit_flag
 from basedsl.metastage.loops import run_while, stage_for
 from basedsl.metastage.namespaces import ONCE
+from basedsl.metastage.quantifiers import items_made
 from basedsl.metastage.ranges import Range, integer_of
 from basedsl.metastage.state import Body, MaybeUnbound, State
 from basedsl.numeric import (
@@ -303,7 +304,7 @@ class StagedControlFlow:
     def each(self, items: Any, item: Any, eager: bool) -> Any:
         if range_views.is_dynamic_range(items):
             return range_views.mapped(items, item)
-        return [item(x) for x in items] if eager else (item(x) for x in items)
+        return [item(x) for x in items] if eager else items_made(items, item)
 
     # Static statements --------------------------------------------------------------------------
 

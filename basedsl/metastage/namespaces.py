@@ -13,7 +13,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from basedsl.errors import DSLError
-from basedsl.location import Span, is_internal, is_library, span_of_code
+from basedsl.location import Span, file_of_module, is_internal, is_library, span_of_code
 
 _KINDS = (type, FunctionType, ModuleType)
 _MISSING = object()
@@ -71,7 +71,7 @@ def _is_foreign(value: Any) -> bool:
         if name in sys.builtin_module_names:
             return True
         module = value if isinstance(value, ModuleType) else sys.modules.get(name)
-        filename = getattr(module, "__file__", None)
+        filename = file_of_module(module) or None
     return filename is not None and (is_internal(filename) or is_library(filename))
 
 

@@ -18,6 +18,7 @@ from basedsl.metastage.chosen_member import ChosenMember
 from basedsl.metastage.conditions import truth
 from basedsl.metastage.items import select_item
 from basedsl.metastage.loops import length_of, stage_for
+from basedsl.metastage.quantifiers import quantifier
 from basedsl.metastage.ranges import Range
 from basedsl.metastage.state import Body
 from basedsl.numeric import as_numeric, is_dynamic, resolve
@@ -132,22 +133,10 @@ def sum_(items: Any, /, start: Any = 0) -> Any:
     return _fold(items, start, lambda total, item: total + item)
 
 
-def any_(items: Any) -> Any:
-    """`any(items)`."""
-    if not is_dynamic_range(items):
-        return resolve(builtins.any)(items if isinstance(items, Range) else _truths(items))
-    return _fold(items, False, lambda found, item: truth(item) | found)
-
-
-def all_(items: Any) -> Any:
-    """`all(items)`."""
-    if not is_dynamic_range(items):
-        return resolve(builtins.all)(items if isinstance(items, Range) else _truths(items))
-    return _fold(items, True, lambda found, item: truth(item) & found)
-
-
-def _truths(items: Any) -> Any:
-    return map(truth, items)
+any_ = quantifier(builtins.any, "any", True, _parts)
+"""`any(items)`."""
+all_ = quantifier(builtins.all, "all", False, _parts)
+"""`all(items)`."""
 
 
 def extreme(original: Any) -> Callable[..., Any]:

@@ -15,12 +15,12 @@ import dis
 import functools
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from basedsl.errors import DSLError, DSLNameError, with_article
-from basedsl.location import Span, is_internal
+from basedsl.location import Span, file_of_module, is_internal
 from basedsl.metastage.carried_types import same_leaf
 from basedsl.metastage.chosen_member import ChosenMember
 from basedsl.metastage.contents import is_opaque_class, may_change
@@ -252,6 +252,24 @@ class State:
         self._foreign.check_outliving()
 
 
+def reached_from(values: Mapping[str, Any]) -> StateSnapshot:
+    """Return the contents of all places that the values of some variables lead to."""
+    state = State((), ())
+    state.cells = {name: CellType(value) for name, value in values.items()}
+    return state.capture()
+
+
+def changed_since(before: StateSnapshot) -> str | None:
+    """Return the path of something that is not as it was, or of an iterator that was advanced."""
+    for contents in before.values():
+        if not same_contents(contents, refreshed(contents)):
+            return contents.prefix
+        for index, where in contents.positions:
+            if position(contents.leaves[index]) != where:
+                return contents.path(index)
+    return None
+
+
 def same_contents(a: PlaceContents, b: PlaceContents) -> bool:
     """Return True if a place certainly has the same contents at two moments."""
     return same_shape(a.node, b.node) and all(map(same_leaf, a.leaves, b.leaves))
@@ -289,8 +307,8 @@ def _is_users(cls: Any) -> bool:
     """Return True if objects of a class belong to the program, not to a library."""
     if cls in (list, dict, set, deque, bytearray):
         return True
-    filename: str | None = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    if filename is None:
+    filename = file_of_module(sys.modules.get(cls.__module__))
+    if not filename:
         return bool(cls.__module__ == "__main__")
     return not is_internal(filename) and "-packages" not in filename
 

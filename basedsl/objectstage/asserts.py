@@ -154,10 +154,11 @@ def report_failures(op: Any, context: PipelineContext) -> Snapshot | None:
     _refuse_callers(ir, found["llvm.call"], {_name_of(ir, tail[-1].parent) for tail in tails})
     body = op.regions[0].blocks[0]
     messages: dict[bytes, str] = {}
+    table = ir.SymbolTable(op)
     with ir.InsertionPoint.at_block_begin(body), ir.Location.unknown():
         _insert(ir, f"llvm.func @{SYMBOL}(!llvm.ptr)")
     for say, abort, unreachable in tails:
-        where = _where(ir, op, say)
+        where = _where(ir, table, say)
         if where not in messages:
             messages[where] = f"basedsl_assertion_{len(messages)}"
             with ir.InsertionPoint.at_block_begin(body), ir.Location.unknown():
@@ -227,13 +228,13 @@ def _named(ir: Any, op: Any, *names: str) -> dict[str, list[Any]]:
     return found
 
 
-def _where(ir: Any, op: Any, say: Any) -> bytes:
+def _where(ir: Any, table: Any, say: Any) -> bytes:
     """Return location and message of the assertion of this `puts`, zero-terminated."""
     address = say.operands[0].owner
     while address.name != "llvm.mlir.addressof":
         address = address.operands[0].owner
     name = ir.FlatSymbolRefAttr(address.attributes["global_name"]).value
-    message = _text_of(ir, ir.SymbolTable(op)[name])
+    message = _text_of(ir, table[name])
     span = span_of_location(say.location)
     place: list[object] = ["", "", "", "", "", "[]"]
     if span is not None:

@@ -13,7 +13,7 @@ from types import CellType, CodeType
 from typing import Any
 
 from basedsl.errors import DSLError
-from basedsl.location import Span, is_internal, span_of_code, span_of_definition
+from basedsl.location import Span, file_of_module, is_internal, span_of_code, span_of_definition
 from basedsl.metastage.namespaces import instructions
 from basedsl.numeric import DynamicText, is_dynamic
 from basedsl.pytree import flatten
@@ -112,8 +112,10 @@ def _put_back(guard: Guard) -> None:
         guard.table.clear()
         guard.table.update(guard.recorded)
     elif isinstance(guard, AttributesGuard):
+        items = {name: x for name, x in guard.recorded.items() if name != "__class__"}
         guard.obj.__dict__.clear()
-        guard.obj.__dict__.update(guard.recorded)
+        guard.obj.__dict__.update(items)
+        guard.obj.__class__ = guard.cls
     elif isinstance(guard, ItemGuard) and guard.recorded is not MISSING:
         guard.table[guard.key] = guard.recorded
     elif isinstance(guard, FieldGuard) and isinstance(guard.owner, CellType):
@@ -147,7 +149,7 @@ def _alike(a: Any, b: Any) -> bool:
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(_alike, a, b))
     module = sys.modules.get(type(a).__module__)
-    if not is_internal(getattr(module, "__file__", None) or ""):
+    if not is_internal(file_of_module(module)):
         return False
     try:
         if hash(a) == hash(b) and a == b:

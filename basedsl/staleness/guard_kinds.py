@@ -191,14 +191,14 @@ class AttributesGuard:
 
     def __init__(self, obj: Any) -> None:
         self.obj, self.cls = obj, type(obj)
-        self.recorded: dict[str, Any] = dict(obj.__dict__)
+        self.recorded: dict[str, Any] = self.now()
 
     def now(self) -> dict[str, Any]:
-        return dict(self.obj.__dict__)
+        return {**self.obj.__dict__, "__class__": type(self.obj)}
 
     def holds(self) -> bool:
         now = self.now()
-        if type(self.obj) is not self.cls or now.keys() != self.recorded.keys():
+        if now.keys() != self.recorded.keys():
             return False
         if not all(same(now[name], value) for name, value in self.recorded.items()):
             return False
@@ -217,12 +217,15 @@ class AttributesGuard:
         if offset is not None:
             return [*rows, (WORD, id(table) + offset, 0, object_layout.word(id(table) + offset))]
         rows.append((SIZE, id(table), 0, len(table)))
-        return rows + [(ITEM, id(table), id(k), id(v)) for k, v in self.recorded.items()]
+        items = ((k, v) for k, v in self.recorded.items() if k != "__class__")
+        return rows + [(ITEM, id(table), id(k), id(v)) for k, v in items]
 
 
+# What no program means by an attribute; Python itself makes some of these late: `copyreg`, which
+# `copy` and `pickle` ask, `__slotnames__`.
 _NOISE = frozenset(
     "__dict__ __weakref__ __doc__ __module__ __abstractmethods__ _abc_impl __static_attributes__ "
-    "__firstlineno__".split()
+    "__firstlineno__ __slotnames__".split()
 )
 
 
@@ -236,6 +239,8 @@ class ClassGuard:
 
     def now(self) -> dict[str, Any]:
         found = {k: v for k, v in vars(self.cls).items() if k not in _NOISE}
+        if found.get("__annotations__") == {}:  # made by the first who asks
+            del found["__annotations__"]
         found["__bases__"] = self.cls.__bases__
         return found
 
@@ -275,6 +280,31 @@ class PythonGuard:
 
     def native_conditions(self) -> list[Row] | None:
         return None
+
+
+class ClassOfGuard:
+    """The class of an object, where it is guarded alone: a module, an object with slots."""
+
+    def __init__(self, obj: Any) -> None:
+        self.obj, self.recorded = obj, type(obj)
+
+    def now(self) -> type:
+        return type(self.obj)
+
+    def holds(self) -> bool:
+        return type(self.obj) is self.recorded
+
+    def native_conditions(self) -> list[Row] | None:
+        return [(WORD, id(self.obj) + object_layout.WORD, 0, id(self.recorded))]
+
+
+class TextsGuard(PythonGuard):
+    """The names and documentation of a function or class. A change by the traced code is noticed;
+    native code does not look for others.
+    """
+
+    def native_conditions(self) -> list[Row]:
+        return []
 
 
 class BuiltinsGuard:

@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 
 from basedsl import digest
 from basedsl.loaded_classes import loaded_classes
-from basedsl.location import is_internal, is_rewritten
+from basedsl.location import file_of_module, is_internal, is_rewritten
 from basedsl.metastage.contents import (
     ALL,
     STORAGE,
@@ -50,15 +50,26 @@ from basedsl.staleness.guard_kinds import (
     AttributesGuard,
     BuiltinsGuard,
     ClassGuard,
+    ClassOfGuard,
     DictGuard,
     FieldGuard,
     Guard,
     ItemGuard,
     ListGuard,
     PythonGuard,
+    TextsGuard,
     unchanged,
 )
 from basedsl.staleness.parts import inner_parts, iterator_parts
+from basedsl.staleness.readers import (
+    TEXTS,
+    attribute_reader,
+    cell_content,
+    given_attributes,
+    names_in,
+    slot_content,
+    texts_of,
+)
 
 G = TypeVar("G", bound=Guard)
 
@@ -121,7 +132,16 @@ class Guards:
             made._value(one)  # one met before, too: that it is this argument makes a difference
         made._path = ""
         made._follow_modules()
+        if not made._names.isdisjoint(TEXTS):
+            made._texts()
         return made
+
+    def _texts(self) -> None:
+        for key, guard in list(self._guards.items()):
+            owner = guard.owner if isinstance(guard, FieldGuard) else getattr(guard, "cls", None)
+            if isinstance(owner, types.FunctionType | type) and key[0] in ("field", "class"):
+                self._path = self._paths[key]
+                self._add(TextsGuard(functools.partial(texts_of, owner)), "texts", id(owner))
 
     @property
     def portable_text(self) -> tuple[str, ...] | None:
@@ -135,10 +155,7 @@ class Guards:
 
     def holds(self) -> bool:
         """Return True if every guarded value is still the recorded one."""
-        for guard in self._guards.values():
-            if not guard.holds():
-                return False
-        return True
+        return all(guard.holds() for guard in self._guards.values())
 
     def items(self) -> Iterable[tuple[Any, Guard]]:
         """Each guard, with a key that another collection has for the same thing."""
@@ -186,8 +203,7 @@ class Guards:
 
     def native_conditions(self) -> tuple[list[Row], list[Any]]:
         """Sufficient conditions for native code, `(rows, keep)`: `keep` keeps what they compare."""
-        rows: list[Row] = []
-        slow: list[Guard] = []
+        rows, slow = list[Row](), list[Guard]()
         for guard in self._guards.values():
             found = guard.native_conditions()
             if found is None:
@@ -231,11 +247,9 @@ class Guards:
 
     def _named_value(self, name: str, value: Any) -> None:
         number = self._numbers.get(id(value))
-        if number is not None:
-            self._say(f"{name} = #{number}")
-            return
-        self._say(f"{name} =")
-        self._value(value)
+        self._say(f"{name} =" if number is None else f"{name} = #{number}")
+        if number is None:
+            self._value(value)
 
     def _value(self, value: Any) -> None:
         """Follow a value: functions, classes, modules, containers, objects."""
@@ -263,7 +277,8 @@ class Guards:
             self._say(digest.of_value(value) or digest.of_class(type(value)))
             for name, part in inner:
                 self._named(name, part, self._path)
-            if isinstance(getattr(value, "__dsl_own__", None), frozenset):
+            own = getattr(value, "__dsl_own__", None)
+            if isinstance(own, frozenset) or isinstance(value, functools.partial):
                 self._attributes_of(value)
         if "cache_info" in self._names and isinstance(value, functools._lru_cache_wrapper):
             self._add(PythonGuard(lambda: tuple(value.cache_info())), "cache", id(value))
@@ -276,7 +291,7 @@ class Guards:
             self._value(guard.recorded)
         if value is os.environ or value is getattr(os, "environb", None):
             self._whole_environment()
-        elif not inner or not self._foreign(type(value).__module__):
+        elif not inner or not self._foreign(digest.module_of(type(value))):
             self._instance(value)
 
     def _function(self, fn: types.FunctionType) -> None:
@@ -295,7 +310,7 @@ class Guards:
             return
         offsets = object_layout.function_offsets()
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
-            guard = FieldGuard(fn, _attribute_reader(name), offsets.get(name))
+            guard = FieldGuard(fn, attribute_reader(name), offsets.get(name))
             self._add(guard, "field", id(fn), name)
         self._say(digest.of_code(fn.__code__))
         if not getattr(fn, "__knows_numbers__", False):
@@ -305,11 +320,11 @@ class Guards:
             self._volatile(call.path)
         self._named("defaults", fn.__defaults__, f"{fn.__name__}.__defaults__")
         self._named("keyword defaults", fn.__kwdefaults__, f"{fn.__name__}.__kwdefaults__")
-        names = sorted(set(_names(fn.__code__)))
+        names = sorted(set(names_in(fn.__code__)))
         self._names.update(names)
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
             if self._first(cell):
-                guard = FieldGuard(cell, _cell_content, object_layout.cell_offset())
+                guard = FieldGuard(cell, cell_content, object_layout.cell_offset())
                 self._add(guard, "cell", id(cell))
                 self._paths["cell", id(cell)] = name
                 self._named(name, guard.recorded, name)
@@ -324,17 +339,20 @@ class Guards:
 
     def _wrapped(self, fn: types.FunctionType) -> None:
         """The user's functions that a library's function wraps: what its decorators make."""
-        held = [vars(fn).get("__wrapped__"), *map(_cell_content, fn.__closure__ or ())]
+        own = vars(fn)
+        held = [own.get("__wrapped__"), *map(cell_content, fn.__closure__ or ())]
         for one in held:
             if type(one) is types.FunctionType and not is_internal(one.__code__.co_filename):
                 self._value(one)
+        if isinstance(own.get("registry"), types.MappingProxyType):  # `functools.singledispatch`
+            self._value(own["registry"])
 
     def _iterator(self, value: Any) -> None:
         """Watch what an iterator leads to; the code of a generator may read anything."""
         if not is_iterator(value):
             return
         if isinstance(value, types.GeneratorType) and value.gi_frame is not None:
-            names = sorted(set(_names(value.gi_code)))
+            names = sorted(set(names_in(value.gi_code)))
             self._names.update(names)
             self._globals(value.gi_frame.f_globals, names)
         for part in iterator_parts(value):
@@ -342,15 +360,15 @@ class Guards:
 
     def _attributes_of(self, fn: Any) -> None:
         """The attributes that a program gave a function; that it has none is only noted."""
-        if _given_attributes(fn):
-            read = functools.partial(_given_attributes, fn)
+        if given_attributes(fn):
+            read = functools.partial(given_attributes, fn)
             self._value(self._add(PythonGuard(read), "given", id(fn)).recorded)
         else:
             self._bare.append((self._path, fn))
 
     def given_since(self) -> list[str]:
         """Functions that have attributes now."""
-        return [path for path, fn in self._bare if _given_attributes(fn)]
+        return [path for path, fn in self._bare if given_attributes(fn)]
 
     def _globals(self, scope: dict[str, Any], names: Sequence[str]) -> None:
         for name in names:
@@ -370,8 +388,12 @@ class Guards:
 
     def _module(self, module: types.ModuleType) -> None:
         self._say(digest.of_value(module))
-        if not is_internal(getattr(module, "__file__", None) or ""):
+        if not is_internal(file_of_module(module)):
             self._modules[id(module)] = module, set()
+            if not self._foreign_module(module):
+                self._add(ClassOfGuard(module), "class of", id(module))
+            if "__getattr__" in vars(module) and not self._foreign_module(module):
+                self._item(vars(module), "__getattr__", f"{module.__name__}.__getattr__")
 
     def _follow_modules(self) -> None:
         """The attributes of modules that some code names, until nothing new is found."""
@@ -414,9 +436,8 @@ class Guards:
     def _volatile(self, path: str) -> None:
         self.volatile.add(path)
         self._say(None)
-        outer, self._path = self._path, path
         self._add(PythonGuard(lambda: (object(),)), "volatile", path)
-        self._path = outer
+        self._paths["volatile", path] = path
 
     def _whole_environment(self) -> None:
         self._say(None)
@@ -454,11 +475,11 @@ class Guards:
             type(value) not in _VALUES
             and getattr(value, "__dict__", None)
             and not isinstance(value, enum.Enum)
-            and not self._foreign(type(value).__module__)
+            and not self._foreign(digest.module_of(type(value)))
         )
 
     def _subclass(self, value: Any, base: type) -> None:
-        if type(value) is not base and not self._foreign(type(value).__module__):
+        if type(value) is not base and not self._foreign(digest.module_of(type(value))):
             self._instance(value)
 
     def _property(self, value: property) -> None:
@@ -468,18 +489,20 @@ class Guards:
 
     def _class(self, cls: type) -> None:
         self._say(digest.of_class(cls))
-        if self._foreign(cls.__module__):
+        if self._foreign(digest.module_of(cls)):
             return
         if type(cls) is not type:
             self._value(type(cls))
-        read: ClassGuard = self._add(ClassGuard(cls), "class", id(cls))
-        for name, value in sorted(read.recorded.items()):
+        self._named_items(self._add(ClassGuard(cls), "class", id(cls)).recorded)
+
+    def _named_items(self, held: dict[str, Any]) -> None:
+        for name, value in sorted(held.items()):
             self._named(name, value)
 
     def _instance(self, obj: Any) -> None:
         """An object of an ordinary class: its attributes, and its class."""
         cls = type(obj)
-        library = self._foreign(cls.__module__)
+        library = self._foreign(digest.module_of(cls))
         if (
             library
             and not isinstance(obj, loaded_classes(*_NAMESPACES))
@@ -493,12 +516,13 @@ class Guards:
         self._value(cls)
         table = getattr(obj, "__dict__", None)
         if type(table) is dict:
-            read: AttributesGuard = self._add(AttributesGuard(obj), "attributes", id(obj))
-            for name, value in sorted(read.recorded.items()):
-                self._named(name, value)
-        for name, slot in self._slots(cls):
+            self._named_items(self._add(AttributesGuard(obj), "attributes", id(obj)).recorded)
+        slots = list(self._slots(cls))
+        if slots and type(table) is not dict:
+            self._add(ClassOfGuard(obj), "class of", id(obj))
+        for name, slot in slots:
             slotted = self._add(
-                PythonGuard(functools.partial(_slot_content, slot, obj)), "slot", id(obj), name
+                PythonGuard(functools.partial(slot_content, slot, obj)), "slot", id(obj), name
             )
             self._named(name, slotted.recorded)
         if not self._content(obj) and has_storage(cls) and contents_reader(obj) is None:
@@ -506,7 +530,7 @@ class Guards:
 
     def _library_object(self, obj: Any) -> None:
         """The state of an object of the standard library or NumPy, or that nobody can tell it."""
-        module = type(obj).__module__.partition(".")[0]
+        module = (digest.module_of(type(obj)) or "").partition(".")[0]
         if (module in sys.stdlib_module_names or module == "numpy") and may_change(obj):
             if not self._state(obj, ALL) and not is_opaque_class(type(obj)):
                 self._volatile(self._path)
@@ -542,7 +566,7 @@ class Guards:
 
     def _slots(self, cls: type) -> Iterable[tuple[str, Any]]:
         for base in cls.__mro__:
-            if self._foreign(base.__module__):
+            if self._foreign(digest.module_of(base)):
                 continue
             for name, slot in sorted(vars(base).items()):
                 if isinstance(slot, types.MemberDescriptorType):
@@ -551,12 +575,11 @@ class Guards:
     def _foreign(self, module: str | None) -> bool:
         """Return True if a module is a library's, other than the one that defines the functions."""
         if module and module.partition(".")[0] in self._own:
-            return is_internal(getattr(sys.modules.get(module), "__file__", None) or "")
+            return is_internal(file_of_module(sys.modules.get(module)))
         return digest.is_library(module)
 
     def _foreign_module(self, module: types.ModuleType) -> bool:
-        filename = getattr(module, "__file__", None)
-        return is_internal(filename or "") or self._foreign(module.__name__)
+        return is_internal(file_of_module(module)) or self._foreign(module.__name__)
 
 
 _FOLLOW: tuple[tuple[Any, Callable[[Guards, Any], None]], ...] = (
@@ -568,33 +591,3 @@ _FOLLOW: tuple[tuple[Any, Callable[[Guards, Any], None]], ...] = (
     (set, Guards._set),
     (property, Guards._property),
 )
-
-
-def _given_attributes(fn: Any) -> tuple[tuple[str, Any], ...]:
-    own = getattr(fn, "__dsl_own__", ("__wrapped__",))
-    return tuple((name, value) for name, value in vars(fn).items() if name not in own)
-
-
-def _attribute_reader(name: str) -> Callable[[Any], Any]:
-    return lambda fn: getattr(fn, name)
-
-
-def _names(code: types.CodeType) -> Iterable[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names(constant)
-
-
-def _cell_content(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return MISSING
-
-
-def _slot_content(slot: Any, obj: Any) -> Any:
-    try:
-        return slot.__get__(obj)
-    except AttributeError:
-        return MISSING

@@ -299,10 +299,14 @@ class Trace:
         return build(*args, loc=self.loc(), **kwargs)
 
     def emit_op(self, name: str, type: Any, *operands: Any, **attributes: Any) -> Any:
-        """The only result, an SSA value of `type`, of a new op. By its name: it is made in a third
-        of the time that its class in the bindings takes, and no classes are made for its dialect.
+        """The only result, an SSA value of `type`, of a new op; None if `type` is None, for an op
+        without results. By its name: it is made in a third of the time that its class in the
+        bindings takes, and no classes are made for its dialect.
         """
         create = self.ir.Operation.create
+        if type is None:
+            self.emit(create, name, results=[], operands=operands, attributes=attributes or None)
+            return None
         made = self.emit(
             create, name, results=[type], operands=operands, attributes=attributes or None
         )

@@ -395,9 +395,15 @@ class Run:
                 self.measure(what, ways, 10 if nbytes < 64 * MIB else 4)
 
     def norm(self):
-        """The all-reduce alone, and with residual and RMSNorm."""
+        """The all-reduce alone, and with residual and RMSNorm.
+
+        What residual and norm take at least, since they need the sum, is the difference between a
+        norm and a copy of as many rows on one GPU, also shown.
+        """
         import torch
         import torch.distributed as dist
+
+        from basedsl_cute import ops
 
         for rows, columns in ((16, 8192), (512, 8192), (4096, 8192)):
             if self.left() < 10:
@@ -416,6 +422,8 @@ class Run:
                     "ours with norm": partial(self.space.all_reduce_norm, x, residual, weight, y),
                     "ours alone": partial(self.space.all_reduce, x, y),
                     "NCCL, then PyTorch": apart,
+                    "norm here": partial(ops.rms_norm, x, weight, residual=residual),
+                    "copy here": partial(y.copy_, x),
                 },
             )
 

@@ -32,6 +32,9 @@ NBYTES = 1 << 30
 WIDE = {"tile": (128, 256, 64), "cluster": (2, 1), "stages": 4, "along_m": False, "deferred": True}
 SQUARE = {"tile": (128, 128, 64), "cluster": (2, 1), "stages": 6, "pingpong": True, "swizzle": 16}
 SMALL = {"tile": (64, 128, 64), "cluster": (2, 1), "stages": 8, "pingpong": True}
+EVEN = {"tile": (128, 128, 64), "cluster": (2, 1), "stages": 6, "deferred": True, "along_m": False}
+HALF = {"tile": (64, 256, 64), "cluster": (2, 1), "stages": 4, "pingpong": True}
+WAYS = {"wide": WIDE, "square": SQUARE, "small": SMALL, "even": EVEN, "half": HALF}
 REGISTERS = {"producer_registers": 40}
 
 
@@ -40,7 +43,9 @@ def main():
     parser.add_argument("--out")
     parser.add_argument("--seconds", type=float, default=100)
     parser.add_argument("--parts", help="names of the parts to run, with commas between them")
-    parser.add_argument("--variants", action="store_true", help="other configurations too")
+    parser.add_argument("--variants", help="other configurations, such as wide,square: "
+                        "with the communication, and the product alone")  # fmt: skip
+    parser.add_argument("--only", nargs="*", default=[""], help="shapes such as '512 x 4096'")
     options = parser.parse_args()
     options.check_only, options.blocks = False, 264
     return on_all_gpus(options, products_main)
@@ -117,6 +122,8 @@ class Products(Run):
     def _each(self, what, contenders):
         """Measure contenders on each shape: `contenders(tokens, hidden)` makes them."""
         for tokens, hidden in SHAPES:
+            if not any(text in f"{tokens} x {hidden}" for text in self.options.only):
+                continue
             if self.left() < 6:
                 self.say("no time for the other shapes")
                 return
@@ -129,11 +136,19 @@ class Products(Run):
 
         return torch.randn(rows, columns, device="cuda").to(torch.bfloat16) / columns**0.5
 
-    def _variants(self, product, mine, options):
+    def _variants(self, product, mine, alone):
+        """The product with communication, and with other configurations; these of the product
+        alone of `alone`, two matrices, too.
+        """
+        from basedsl_cute.ops import matmul
+
         named = {"ours": partial(product, *mine)}
         if self.options.variants:
-            for name, one in options.items():
-                named[f"ours {name}"] = partial(product, *mine, configuration(one))
+            out = matmul(*alone)
+            for name in self.options.variants.split(","):
+                cfg = configuration(WAYS[name])
+                named[f"ours {name}"] = partial(product, *mine, cfg)
+                named[f"alone {name}"] = partial(matmul, *alone, out=out, config=cfg)
         return named
 
     def gather(self):
@@ -157,8 +172,8 @@ class Products(Run):
                 torch.matmul(whole, weight.T, out=y)
 
             fused = torch.ops.symm_mem.fused_all_gather_matmul
-            ways = {"wide": WIDE, "square": SQUARE}
-            return self._variants(self.products.all_gather_matmul, (x, weight, y), ways) | {
+            alone = whole, weight.T
+            return self._variants(self.products.all_gather_matmul, (x, weight, y), alone) | {
                 "product ours": partial(matmul, whole, weight.T, out=y),
                 "product cuBLAS": partial(torch.matmul, whole, weight.T, out=y),
                 "NCCL, cuBLAS": nccl,
@@ -188,7 +203,7 @@ class Products(Run):
                 else:
                     dist.reduce_scatter_tensor(part, whole)
 
-            ways = {"wide": WIDE, "square": SQUARE}
+            alone = x, weight.T
             found = {
                 "product ours": partial(matmul, x, weight.T, out=whole),
                 "product cuBLAS": partial(torch.matmul, x, weight.T, out=whole),
@@ -196,11 +211,11 @@ class Products(Run):
             }
             if everywhere:
                 product = self.products.matmul_all_reduce
-                return self._variants(product, (x, weight, whole), ways) | found
+                return self._variants(product, (x, weight, whole), alone) | found
             fused = torch.ops.symm_mem.fused_matmul_reduce_scatter
             found["torch fused"] = partial(fused, x, weight.T, "sum", 0, name)
             product = self.products.matmul_reduce_scatter
-            return self._variants(product, (x, weight, part), ways) | found
+            return self._variants(product, (x, weight, part), alone) | found
 
         self._each(what, contenders)
 

@@ -5,11 +5,14 @@
 Norms forward and backward, also with a residual, and gradients of `matmul`. Inputs are fresh
 random normal numbers; results are compared with float64. Contenders take turns between CUDA events,
 in rows of launches while the device is kept busy; medians. Time in us; GB/s of what has to be read
-and written once; ratios of a contender's time to ours, above 1 where ours is faster.
+and written once; ratios of a contender's time to ours, above 1 where ours is faster. "host" is what
+a call takes on the host, in us, of ours and the contenders; "Python" counts launches from Python in
+ten of our calls, which should be none: why is said before.
 """
 
 import argparse
 import json
+import logging
 import statistics
 import sys
 import time
@@ -19,6 +22,7 @@ import torch
 import torch._functorch.config
 import torch.nn.functional as F
 
+from basedsl.compiled import Compiled
 from basedsl_cute import ops
 
 ROUNDS, LAUNCHES = 11, 8
@@ -185,6 +189,31 @@ def timed(contenders, inputs):
     return {name: statistics.median(found) for name, found in times.items()}
 
 
+def on_the_host(function, inputs, calls=30):
+    """Microseconds of a call on the host, while the device works on earlier calls."""
+    found = []
+    for _ in range(3):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(calls):
+            function(*inputs)
+        found.append((time.perf_counter() - begin) / calls * 1e6)
+    torch.cuda.synchronize()
+    return min(found)
+
+
+def count_python():
+    """Make a list of compiled functions that grows with each call of one from Python."""
+    ran, plain = [], Compiled._call
+
+    def counted(self, *arguments, **named):
+        ran.append(self)
+        return plain(self, *arguments, **named)
+
+    Compiled._call = counted  # of those that are made from now on
+    return ran
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out")
@@ -193,6 +222,10 @@ def main():
     if not torch.cuda.is_available():
         print("no CUDA device here")
         return 0
+    log = logging.getLogger("basedsl.native_call")
+    log.addHandler(logging.StreamHandler(sys.stdout))
+    log.setLevel("DEBUG")
+    ran = count_python()
     torch.manual_seed(int(time.time()))
     torch._functorch.config.donated_buffer = False  # of backward passes that run again
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
@@ -220,10 +253,20 @@ def main():
         for function in contenders.values():
             function(*inputs)
         row.update(timed(contenders, inputs))
+        row["host"] = {k: on_the_host(f, inputs) for k, f in contenders.items()}
+        ran.clear()
+        for _ in range(10):
+            ours(*inputs)
+        row["python"] = len(ran)
         failed = failed or row["error"] > MOST_ERROR
         speed = f"{moved / row['ours'] / 1e3:6.0f} GB/s" if moved else " " * 11
         ratios = "  ".join(f"{k} {row[k] / row['ours']:.2f}" for k in ("eager", "compiled"))
-        print(f"{name:<44} {row['ours']:8.1f} us {speed}  {ratios}  error {row['error']:.1e}")
+        host = ", ".join(f"{time:.0f}" for time in row["host"].values())
+        print(
+            f"{name:<44} {row['ours']:8.1f} us {speed}  {ratios}  error {row['error']:.1e}  "
+            f"host {host}  Python {row['python']}",
+            flush=True,
+        )
         rows.append(row)
         if options.out:
             Path(options.out).write_text(json.dumps(rows, indent=1))

@@ -40,6 +40,16 @@ TILES = (
     (128, 64, 4, 2, True),
 )
 
+# Products of 8-bit floats with scales: the cluster, tiles side by side, how many are overlapped.
+FP8 = (
+    ((1, 2), 1, 1),
+    ((1, 2), 1, 4),
+    ((1, 2), 1, 8),
+    ((2, 1), 8, 4),
+    ((2, 1), 8, 8),
+    ((2, 1), 4, 16),
+)
+
 
 @dataclass
 class Case:
@@ -222,12 +232,20 @@ def fp8():
             )  # fmt: skip
         views = [bytes_of(a.unsqueeze(-1)), bytes_of(b.unsqueeze(-1)), dynamic(c.unsqueeze(-1), 1)]
         scales = dynamic(sa, 1), dynamic(sb, 1)
-        for text, cluster, swizzle in (
-            ("clusters (1, 2)", (1, 2), 1),
-            ("clusters (2, 1), bands of 8", (2, 1), 8),
-        ):
-            gemm = persistent.HopperGemm(cute.Float32, (128, 128), cluster, False, swizzle)
+        # What the same schedule reaches without scales, in one accumulator.
+        for tile in ((128, 128), (128, 256)):
+            gemm = persistent.HopperGemm(cute.Float32, tile, (2, 1), False, 8)
+            compiled = cute.compile(gemm, *views, blocks // 2, stream)
+            ours = lambda f=compiled, x=views: f(*x, blocks // 2, stream)  # noqa: E731
+            yield Case(
+                f"fp8 without scales, resident, {tile}, {n}^3", 2 * n**3, "TFLOP/s",
+                {"ours": ours, "cuBLAS, one scale": peers["cuBLAS, one scale"]}, c,
+                wide[0] @ wide[1].T, 2e-2,
+            )  # fmt: skip
+        for cluster, swizzle, overlap in FP8:
+            gemm = persistent.HopperGemm(cute.Float32, (128, 128), cluster, False, swizzle, overlap)
             compiled = cute.compile(gemm, *views, blocks // 2, stream, scales)
+            text = f"clusters {cluster}, bands of {swizzle}, {overlap} in a row"
             c.fill_(float("nan"))
             ours = lambda f=compiled, x=views, s=scales: f(*x, blocks // 2, stream, s)  # noqa: E731
             yield Case(

@@ -9,11 +9,15 @@ of calls in a row, recorded into a CUDA graph: what the device takes. "alone" is
 timed one by one, "calls" that of plain calls in a row with new results, where the host may be what
 takes longest. "GB/s" counts operands and result once each. The 8-bit peer is `torch._scaled_mm`.
 `--check` times nothing; `--part 2 7` takes the third of seven parts. `--config` is that of a kernel
-in `ops`, by the name "hopper", "split", "parts" or "warp".
+in `ops`, by the name "hopper", "split", "parts" or "warp"; `--tune` measures what `config="tune"`
+finds. `--random 200` takes products drawn from those of transformers instead, which has a shorter
+timing, and ends with the worst and the geometric mean of the ratios; `--seed` names the draw.
 """
 
 import argparse
 import json
+import logging
+import math
 import random
 import statistics
 import sys
@@ -24,7 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from gemm import config_text, seconds
 
-# dtype, contiguous modes of A and B ("kk" a linear layer, "kn" row-major arrays), batches, M, N, K
+# dtype, contiguous modes of A and B ("kk" a linear layer, "kn" row-major arrays and the gradient by
+# a layer's input, "mn" the gradient by its weight), batches, M, N, K
 SHAPES = [
     ("float16", "kk", 1, 1, 4096, 4096),
     ("float16", "kk", 1, 8, 4096, 4096),
@@ -63,6 +68,7 @@ SHAPES = [
     ("float16", "kk", 64, 512, 512, 64),
     ("float16", "kn", 64, 512, 64, 512),
 ]
+WEAK = ["1536x1536x8192", "128x128x65536", "512x512x65536", "64x14336x4096", "1000x1000x1000"]
 BEYOND_L2 = 2**28  # bytes that the copies of the inputs take together
 MOST_COPIES = 128
 
@@ -77,14 +83,19 @@ def main():
     torch.manual_seed(int(time.time()))
     rows = []
     print(header(), flush=True)
+    if options.log:
+        logging.getLogger("basedsl.cute.matmul").addHandler(logging.FileHandler(options.log))
+        logging.getLogger("basedsl.cute.matmul").setLevel("DEBUG")
     for shape in chosen(options):
-        run = Product(torch, *shape, options.config)
+        run = Product(torch, *shape, "tune" if options.tune else options.config)
         row = run.facts | {"error": run.error()}
         if not options.check:
-            row |= run.timed()
+            row |= run.timed(bool(options.random))
         rows.append(row)
         print(line(row), flush=True)
         del run
+    if not options.check:
+        print(summary(rows))
     if options.out:
         Path(options.out).write_text(json.dumps(rows, indent=1))
     return 1 if any(not row["error"] < 1 for row in rows) else 0
@@ -96,14 +107,64 @@ def arguments():
     parser.add_argument("--only", nargs="*", help="shapes as printed, or parts of them")
     parser.add_argument("--check", action="store_true", help="compile and compare, time nothing")
     parser.add_argument("--part", nargs=2, type=int, default=(0, 1))
+    parser.add_argument("--random", type=int, help="how many products of transformers")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--tune", action="store_true", help='config="tune"')
+    parser.add_argument("--weak", action="store_true", help="the shapes below cuBLAS on 2026-11-21")
+    parser.add_argument("--log", help="a file for the times of all configurations, with --tune")
     parser.add_argument("--config", help="a configuration, as Python: hopper(stages=3)")
     return parser.parse_args()
 
 
 def chosen(options):
     first, parts = options.part
-    fits = [s for s in SHAPES if not options.only or any(t in name_of(*s) for t in options.only)]
+    every = drawn(options.random, options.seed) if options.random else SHAPES
+    only = WEAK if options.weak else options.only
+    fits = [s for s in every if not only or any(t in name_of(*s) for t in only)]
     return fits[first::parts]
+
+
+def drawn(count, seed):
+    """Products of transformers: hidden sizes, layers and tokens as models and their servers have
+    them, forward and backward, whole or divided over GPUs.
+    """
+    draw = random.Random(seed)
+    found = []
+    while len(found) < count:
+        hidden = draw.choice((768, 1024, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 7168, 8192))
+        wide = draw.choice((4 * hidden, 256 * round(8 * hidden / 3 / 256), 7 * hidden // 2))
+        heads = hidden + 2 * draw.choice((hidden, hidden // 4, hidden // 8))
+        classes = draw.choice((32000, 50304, 128256, 151936))
+        n, k = draw.choice(
+            ((heads, hidden), (hidden, hidden), (wide, hidden), (2 * wide, hidden), (hidden, wide),
+             (classes, hidden))
+        )  # fmt: skip
+        split = draw.choice((1, 1, 2, 4, 8))
+        if k > n:
+            k //= split
+        elif n != classes:
+            n //= split
+        few, many = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192), (256, 512, 1024, 2048, 4096, 8192)
+        m = draw.choice(draw.choice((few, many)))
+        order = "kk" if m < 256 else draw.choice(("kk", "kk", "kn", "mn"))
+        if order == "kn":  # dX = dY W
+            n, k = k, n
+        elif order == "mn":  # dW = dY^T X
+            m, k = n, m
+            n = hidden
+        kind = draw.choice(("float16", "bfloat16"))
+        shape = kind, order, 1, m, n, k
+        if m * n * k < 1e12 and m * n < 3e8 and n * k < 3e8 and shape not in found:
+            found.append(shape)
+    return found
+
+
+def summary(rows):
+    """The number of products, the worst ratio, and the geometric mean."""
+    ratios = [row["torch"]["kernel"] / row["ours"]["kernel"] for row in rows]
+    mean = math.exp(statistics.mean(map(math.log, ratios)))
+    below = sum(ratio < 1 for ratio in ratios)
+    return f"{len(ratios)} products, worst {min(ratios):.3f}, mean {mean:.3f}, {below} below 1"
 
 
 def name_of(dtype, order, batches, m, n, k):
@@ -125,7 +186,7 @@ def line(row):
     return (
         f"{text} {ours['kernel']:8.2f} {row['torch']['kernel']:8.2f} "
         f"{row['bytes'] / ours['kernel'] / 1e3:6.0f} {row['flops'] / ours['kernel'] / 1e6:7.1f} "
-        + " ".join(f"{row['torch'][how] / ours[how]:6.3f}" for how in ("kernel", "alone", "calls"))
+        + " ".join(f"{row['torch'][how] / ours[how]:6.3f}" for how in ours)
         + f" {row['error']:6.2f}  {row['runs']}"
     )
 
@@ -142,7 +203,9 @@ class Product:
         batch = (batches,) if batches > 1 else ()
         self.inputs = []
         for _ in range(max(2, min(MOST_COPIES, -(-BEYOND_L2 // size)))):
-            a = torch.randn(*batch, m, k, device="cuda").to(kind)
+            shape = (k, m) if order[0] == "m" else (m, k)
+            a = torch.randn(*batch, *shape, device="cuda").to(kind)
+            a = a.mT if order[0] == "m" else a
             shape = (k, n) if order[1] == "n" else (n, k)
             b = torch.randn(*batch, *shape, device="cuda").to(kind)
             self.inputs.append((a, b if order[1] == "n" else b.mT))
@@ -180,13 +243,18 @@ class Product:
         sums = 1e-3 * k**0.5 * 2**-4 + 1e-5 * k
         if a.dtype.itemsize == 1:  # see `error_of` in gemm.py
             sums += k / 32 * (k**0.5 + 16) * 2**-13
-        exact = a.double() @ b.double()
+        if is_large(a, b):  # by the library alone: float64 would take most of the time
+            exact = self.torch.matmul(a.float(), b.float()).double()
+        else:
+            exact = a.double() @ b.double()
         allowed = self.torch.finfo(c.dtype).eps * exact.abs() + sums
         error = ((c.double() - exact).abs() / allowed).max().item()
         return error if error == error else float("inf")
 
-    def timed(self):
-        """Microseconds of a product for both, in each way of calling them."""
+    def timed(self, is_short=False):
+        """Microseconds of a product for both, in each way of calling them; in a row alone if it is
+        to be short.
+        """
         calls = {"ours": self.ours, "torch": self.theirs}
         every = list(zip(self.inputs, self.results, strict=True))
         whole = {name: graph_of(self.torch, call, every) for name, call in calls.items()}
@@ -201,12 +269,15 @@ class Product:
         }
         found = {name: {} for name in calls}
         names = list(calls)
-        for how in ("kernel", "alone", "calls"):
+        for how in ("kernel",) if is_short else ("kernel", "alone", "calls"):
             times = {name: [] for name in names}
-            for _ in range(once["ours"][how][2]):
+            if is_short:
+                several = max(1, round(3e-3 / seconds(whole["torch"].replay, 1)))
+            for _ in range(7 if is_short else once["ours"][how][2]):
                 random.shuffle(names)
                 for name in names:
                     run, launches, _, each = once[name][how]
+                    launches = several if is_short else launches
                     times[name].append(seconds(run, launches) / each)
             for name in names:
                 found[name][how] = statistics.median(times[name]) * 1e6
@@ -227,6 +298,11 @@ class Turns:
         self.call(a, b, out)
 
 
+def is_large(a, b):
+    """True if a product in Float64 would take too long."""
+    return a.shape[-2] * a.shape[-1] * b.shape[-1] > 2**36
+
+
 def graph_of(torch, call, operands):
     """A CUDA graph of the call with each of the operands."""
     for (a, b), out in operands[:2]:
@@ -241,8 +317,8 @@ def graph_of(torch, call, operands):
 
 def named(config):
     """A `Config` of one of the kernels, by the kernel's name."""
-    if config is None:
-        return None
+    if config is None or config == "tune":
+        return config
     from basedsl_cute.ops.ampere import gemm as ampere_gemm
     from basedsl_cute.ops.hopper import gemm as hopper_gemm
     from basedsl_cute.ops.hopper import parallel_split_k, split_k_gemm

@@ -65,6 +65,7 @@ def test_optional_values():
         ("BASEDSL_CACHE", "maybe", "true or false"),
         ("BASEDSL_OPT_LEVEL", "fast", "one of 0, 1, 2, 3"),
         ("BASEDSL_OPT_LEVEL", "7", "one of 0, 1, 2, 3"),
+        ("BASEDSL_CACHE_SIZE", "-1", "an integer of at least 0"),
         ("BASEDSL_LOG_LEVEL", "loud", "one of debug, info, warning, error"),
     ],
 )
@@ -89,7 +90,15 @@ def test_unknown_options_are_suggested():
 
 
 @pytest.mark.parametrize(
-    "values", [{"opt_level": 9}, {"opt_level": True}, {"cache": 1}, {"keep": "ptx"}, {"mlir": 3}]
+    "values",
+    [
+        {"opt_level": 9},
+        {"opt_level": True},
+        {"cache": 1},
+        {"keep": "ptx"},
+        {"mlir": 3},
+        {"cache_size": -1},
+    ],
 )
 def test_values_of_the_wrong_kind_are_refused(values):
     with pytest.raises(OptionError, match=f"option {next(iter(values))} is") as caught:

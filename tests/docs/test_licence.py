@@ -1,9 +1,11 @@
 """The table in docs/semantics.md: each row names what shows it, and what shows it is named."""
 
 import fnmatch
+import gc
 import math
 import os
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -122,13 +124,42 @@ def test_products_and_sums_in_kernels():
 
 
 def test_items_of_any_and_all():
-    def f(n):
-        return any(6 // k == n for k in (3, n))
+    """Later items are computed where the items come from `map` and the like."""
 
-    assert f(2) is True
-    assert toy.jit(f)(2) is True
+    def f(n):
+        return any(k == 0 or 6 // (n - k) == 9 for k in (n * 0, n))
+
+    def mapped(n):
+        def decides(k):
+            return k == 0 or 6 // (n - k) == 9
+
+        return any(map(decides, (n * 0, n)))
+
+    assert f(2) is mapped(2) is toy.jit(f)(2) is True
     with pytest.raises(ZeroDivisionError):
-        toy.jit(lambda n: any(k == 0 or 6 // (n - k) == 9 for k in (n * 0, n)))(2)
+        toy.jit(mapped)(2)
+
+    def counted(n):
+        seen = [0]
+
+        def noted(k):
+            seen[0] += 1
+            return k == n
+
+        return any(noted(k) for k in (1, 2, 3)), seen[0]
+
+    def counted_by_map(n):
+        seen = [0]
+
+        def noted(k):
+            seen[0] += 1
+            return k == n
+
+        return any(map(noted, (1, 2, 3))), seen[0]
+
+    assert toy.jit(counted)(2) == counted(2) == counted_by_map(2) == (True, 2)
+    with pytest.raises(DSLError, match=r"'seen' is changed by a later item of any\(\)"):
+        toy.jit(counted_by_map)(2)
 
 
 def test_texts():
@@ -265,3 +296,37 @@ def test_text_of_a_module_by_a_name_made_at_run_time():
         assert f(1) == 1
     finally:
         del os.BASEDSL_LICENCE
+
+
+def test_the_interpreter_while_compiling():
+    """The limit is larger and the collector is paused; afterwards both are as before."""
+
+    @toy.jit
+    def f(n):
+        return n + (sys.getrecursionlimit() > limit) + (not gc.isenabled())
+
+    limit = min(sys.getrecursionlimit(), 3999)
+    before = sys.getrecursionlimit(), gc.isenabled()
+    assert f(0) in (1, 2)
+    assert (sys.getrecursionlimit(), gc.isenabled()) == before
+
+
+def test_names_of_functions():
+    """A change by static code is an effect of each call; another one is not seen."""
+
+    def named():
+        pass
+
+    @toy.jit
+    def grows(n):
+        named.__name__ += "x"
+        return n + len(named.__name__)
+
+    @toy.jit
+    def reads(n):
+        return n + len(named.__name__)
+
+    assert [grows(0), grows(0)] == [6, 7]
+    assert [reads(0), reads(0)] == [7, 7]
+    named.__name__ = "f"
+    assert reads(0) == 7

@@ -44,6 +44,11 @@ CASES = {
         "C.n",
         "M.n = 5",
     ),
+    "an attribute of a class whose metaclass names no module": (
+        "class M(type):\n    __module__ = property(lambda c: 3)\nclass C(metaclass=M): n = 1",
+        "C.n",
+        "C.n = 5",
+    ),
     "a descriptor": (
         "class D:\n    n = 1\n    def __get__(self, o, t): return self.n\nclass C: a = D()",
         "C.a",

@@ -19,6 +19,7 @@ from basedsl_cute.ops.gemm import matmul as multiply
 from basedsl_cute.ops.gemm.kernel_selection import matrix_views, operand_info, with_copies_for_tma
 from basedsl_cute.ops.gemm.matrix_views import spaced, view_of
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
+from basedsl_cute.ops.plan_cache import PlanCache
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -210,7 +211,7 @@ def test_float64(target, rows, monkeypatch):
     if rows == 8:
         op = warp.MmaF64Op((8, 8, 4))
         monkeypatch.setattr(ampere_gemm, "instruction", lambda *_: op)
-        monkeypatch.setattr(multiply, "_plans", {})
+        monkeypatch.setattr(multiply, "_plans", PlanCache())
         monkeypatch.setattr(multiply, "_kernels", {})
     a, b = normal(70, 17, dtype=np.float64), normal(17, 45, dtype=np.float64)
     bias = normal(45, dtype=np.float64)

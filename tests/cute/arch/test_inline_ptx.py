@@ -139,3 +139,36 @@ def test_stores_have_no_result(target):
 def test_the_error_names_what_the_simulator_does_not_run(sim, text, named):
     with pytest.raises(DSLError, match=named):
         run(text, number, cute.Int32)
+
+
+def test_names_of_mlirs_operation(target):
+    """`{$r0}` and `{$w0}` with `read_only_args`, as programs for `nvvm.inline_ptx` write them."""
+
+    @cute.kernel
+    def kernel(out: cute.Tensor):
+        t = cute.arch.thread_idx()[0]
+        text = "{ .reg .b32 r; mul.lo.s32 r, {$r0}, {$r1}; add.s32 {$w0}, r, {$r0}; }"
+        out[t] = cute.arch.inline_ptx(text, output_types=cute.Int32, read_only_args=[t, t + 1])
+
+    @cute.jit
+    def launch(out: cute.Tensor):
+        kernel(out).launch(grid=1, block=32)
+
+    out = np.zeros(32, np.int32)
+    launch(out)
+    cute.synchronize()
+    assert (out == LANES * (LANES + 2)).all()
+
+
+def test_a_name_that_stands_for_nothing(sim):
+    @cute.kernel
+    def kernel(out: cute.Tensor):
+        text = "mov.b32 {$w0}, {$r1};"
+        out[0] = cute.arch.inline_ptx(text, output_types=cute.Int32, read_only_args=[1])
+
+    @cute.jit
+    def launch(out: cute.Tensor):
+        kernel(out).launch(grid=1, block=1)
+
+    with pytest.raises(DSLError, match=r"has 1 inputs, and its text names \{\$r1\}"):
+        launch(np.zeros(1, np.int32))

@@ -81,20 +81,20 @@ def check(cfg, forms, mnkl, dtype=np.float32):
 @pytest.mark.parametrize(
     "forms",
     [
-        ("nvfp4", "nvfp4"), ("mxfp4", "mxfp4"), ("mxfp8", "mxfp8_e5m2"),
+        ("nvfp4", "nvfp4"),
+        pytest.param(("mxfp4", "mxfp4"), marks=pytest.mark.slow),
+        pytest.param(("mxfp8", "mxfp8_e5m2"), marks=pytest.mark.slow),
         pytest.param(("mxfp8", "mxfp4"), marks=pytest.mark.slow),
         pytest.param(("mxfp4", "mxfp8_e5m2"), marks=pytest.mark.slow),
     ],
-)  # fmt: skip
+)
 def test_each_format(forms):
     k = 384 if forms[0][:5] != forms[1][:5] else 352
     check(ONE, forms, (136, 72, k, 1))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [x if x == "pair" else pytest.param(x, marks=pytest.mark.slow) for x in CONFIGS],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONFIGS)
 def test_each_configuration(name):
     cfg = CONFIGS[name]
     m, n = (e * c for e, c in zip(cfg.block_tile, cfg.cluster, strict=True))
@@ -176,3 +176,25 @@ def test_ptxas_uses_no_local_memory(cfg, forms, arch):
     (kernel,) = compiled.resources.values()
     assert (kernel.spill_stores, kernel.spill_loads, kernel.local) == (0, 0, 0)
     assert kernel.registers <= REGISTERS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_random_configurations(seed):
+    rng = np.random.default_rng(seed)
+    pair, wide = bool(rng.integers(2)), bool(rng.integers(2))
+    cfg = Config(
+        (256 if pair else 128, 256 if wide else 128),
+        pair,
+        (2 * int(rng.integers(1, 3)) if pair else int(rng.integers(1, 3)), int(rng.integers(1, 3))),
+        int(rng.integers(2, 4)),
+        1 if wide else int(rng.integers(1, 3)),
+        int(rng.integers(1, 4)),
+        bool(rng.integers(2)),
+        int(rng.integers(1, 3)),
+    )
+    mx = ("mxfp8", "mxfp8_e5m2", "mxfp4")
+    forms = ("nvfp4",) * 2 if rng.integers(2) else tuple(mx[i] for i in rng.integers(0, 3, 2))
+    k = (32, 128)[len({x[:5] for x in forms}) - 1] * int(rng.integers(1, 8))
+    mnk = (int(rng.integers(1, 400)), 8 * int(rng.integers(1, 40)), min(k, 512))
+    check(cfg, forms, (*mnk, int(rng.integers(1, 3))))

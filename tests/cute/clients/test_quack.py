@@ -19,7 +19,6 @@ PROGRAM = Path(__file__).with_name("quack_kernels.py")
 CHECKS = """rmsnorm rmsnorm-bf16 rmsnorm-f32 rmsnorm-cluster rmsnorm-backward rmsnorm-backward-f32
     layernorm layernorm-f32 softmax softmax-f32 softmax-backward cross-entropy cross-entropy-wide
     cross-entropy-backward top-k gemm gemm-pingpong gemm-cluster gemm-grid"""
-# Later versions make the copies of their GEMM by MLIR dialects of CuTe's own DSL.
 NOT_IN_LATER = ("gemm", "gemm-pingpong", "gemm-cluster", "gemm-grid")
 
 pytestmark = [

@@ -95,6 +95,22 @@ def test_vectors(sim, capsys):
     assert capsys.readouterr().out.count("3.000000") == 2
 
 
+def test_bits_of_two_floats_are_an_int64(sim):
+    def body(out):
+        pair = cute.Vector.from_elements((out[0], 2), cute.Float32)
+        (bits,) = pair.bitcast(cute.Int64).to_elements()
+        low, high = (
+            cute.Vector.from_elements([bits], dtype=cute.Int64).bitcast(cute.Int32).to_elements()
+        )
+        out[1], out[2] = low.to(cute.Float32), high.to(cute.Float32)
+        back = cute.Vector.from_elements((bits,), cute.Int64).bitcast(cute.Float32)
+        out[3] = back[0] + back[1]
+
+    out = np.full(4, 0.5, np.float32)
+    in_kernel(body, out)
+    assert out.tolist() == [0.5, 0x3F000000, 0x40000000, 2.5]
+
+
 def test_a_grid_constant_is_its_type(sim):
     @cute.kernel
     def kernel(out: cute.Tensor, n: cute.GridConstant[cute.Int64]):
@@ -131,6 +147,7 @@ def test_swizzles_by_name(name, text):
         (lambda out: cute.make_array_view(3), "takes a tensor, got int"),
         (lambda out: cute.vector.outerproduct(out.load(), 3), "two vectors with one mode"),
         (lambda out: cute.Vector.from_elements([]), "at least one element"),
+        (lambda out: out.load().bitcast(cute.Int64), "bitcast of .*: the widths differ"),
     ],
 )
 def test_errors(sim, body, message):

@@ -16,10 +16,12 @@ from cuda.bindings import driver as bindings
 from basedsl.errors import DSLRuntimeError, DSLTypeError
 from basedsl_cute.device import driver
 from basedsl_cute.device.graph import Graph
+from basedsl_cute.dsl import findings
 
 
 @pytest.fixture
 def no_driver(monkeypatch):
+    monkeypatch.setattr(driver, "has_library", lambda: False)
     monkeypatch.setattr(driver, "_bindings", lambda: None)
     monkeypatch.setattr(driver, "_initialised", lambda: None)
     # Where there is a GPU, an earlier test may have given this thread a context.
@@ -117,6 +119,21 @@ def test_asking_for_a_gpu_without_a_driver(no_driver):
     with pytest.raises(DSLRuntimeError, match=r"^target sm_90a needs a GPU driver, and"):
         driver.require("target sm_90a")
     assert driver.describe_error(3) == ("error 3", "error 3")
+
+
+def test_a_driver_without_bindings(monkeypatch, caplog):
+    """`pip install basedsl-cute` on a machine with a GPU."""
+    monkeypatch.setattr(driver, "has_library", lambda: True)
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    for name in ("_bindings", "_initialised"):
+        monkeypatch.setattr(driver, name, getattr(driver, name).__wrapped__)
+    assert not driver.is_available() and not driver.has_bindings()
+    assert "no GPU is used: pip install 'basedsl-cute[cuda]'" in caplog.text
+    with pytest.raises(DSLRuntimeError, match=r"needs cuda\.bindings") as no:
+        driver.require("target sm_90a")
+    assert no.value.hint.startswith("pip install 'basedsl-cute[cuda]'")
+    gpu = next(finding for finding in findings._devices() if finding.name == "GPU")
+    assert (gpu.state, gpu.todo) == ("optional", "pip install 'basedsl-cute[cuda]'")
 
 
 def test_a_driver_without_a_device(monkeypatch):

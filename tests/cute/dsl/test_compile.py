@@ -66,6 +66,9 @@ def test_what_is_no_option_is_an_error(x):
         cute.compile(twice, x, options="--keep-pxt")
     with pytest.raises(DSLError, match=r"one of 0, 1, 2, 3"):
         cute.compile[cute.OptLevel(7)](twice, x)
+    for name in ("max-spins", "max-steps"):
+        with pytest.raises(DSLError, match=r"the value is an integer of at least 1"):
+            cute.compile(twice, x, options=f"--{name} 0")
 
 
 def test_the_environment_has_the_names_that_programs_know(tmp_path):

@@ -82,11 +82,11 @@ def registered(monkeypatch):
         register_plugin(plugin(**answers), name)
         made.append(name)
 
-    before = dict(TARGETS), dict(MMA_ATOMS), dict(NVIDIA_RULES._rules)
+    before = dict(TARGETS), dict(MMA_ATOMS)
     yield register
     for name in made:
         unregister_plugin(name)
-    for table, kept in zip((TARGETS, MMA_ATOMS, NVIDIA_RULES._rules), before, strict=True):
+    for table, kept in zip((TARGETS, MMA_ATOMS), before, strict=True):
         table.clear()
         table.update(kept)
 
@@ -139,6 +139,13 @@ def test_what_no_plugin_brings(sim, registered):
     compiled = cute.compile(dots, *operands())
     with pytest.raises(MissingRuleError, match=DOT):
         compiled(*operands())
+
+
+def test_rule_of_a_plugin_goes_with_it(sim, registered):
+    registered(basedsl_cute_mma_atoms=lambda: [ATOM], basedsl_cute_simulator_rules=lambda: RULES)
+    dots(*operands())
+    # Asking for what nobody else brings has loaded the rare families, which stay.
+    assert DOT not in NVIDIA_RULES and "nvvm.wgmma.fence.aligned" in NVIDIA_RULES
 
 
 def test_requirement_of_an_atom_counts(registered):

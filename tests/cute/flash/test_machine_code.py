@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 import basedsl_cute as cute
-from basedsl_cute.lowering.ptx.ptxas import find_ptxas
+from basedsl_cute.dsl.steps import SpillWarning
+from basedsl_cute.lowering.ptx.ptxas import find_ptxas, toolkit_version
 from basedsl_cute.ops.flash import attention as flash
 from basedsl_cute.ops.flash import gradients
 from basedsl_cute.ops.flash.captured import Captured
@@ -14,6 +17,10 @@ from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention_backward
 
 pytestmark = pytest.mark.skipif(find_ptxas() is None, reason="no ptxas")
+
+# ptxas of CUDA 13.0 to 13.2 keeps one or two words of a thread in memory in the forward kernels
+# without a mask for heads of 128, 192 and 256; that of 13.3 and later none.
+FEW_SPILLS = 8 if (toolkit_version() or (13, 3)) < (13, 3) else 0  # bytes
 
 
 @pytest.mark.parametrize("right", [None, 0])
@@ -44,22 +51,33 @@ def banded(batch, head, q, k):
 def check(head, config, variant):
     x = np.zeros((4, 2, 256, head), np.float16).transpose(2, 3, 1, 0)
     lse = np.zeros((4, 2, 256), np.float32).transpose(2, 1, 0)
-    compiled = cute.compile(
-        flash._launch,
-        *(x, x, x, x, lse, None, None, (None,) * 4, (None, None, None, ())),
-        *(1.0, 1, 256, 132, head, head, variant, config, 0),
-        options="--gpu-arch sm_90a",
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SpillWarning)  # counted below
+        compiled = cute.compile(
+            flash._launch,
+            *(x, x, x, x, lse, None, None, None),
+            *((None,) * 4, (None, None, None, ()), (None,) * 3),
+            *(1.0, 1.0, 1, 256, 132, head, head, variant, config, 0),
+            options="--gpu-arch sm_90a",
+        )
     (kernel,) = compiled.resources.values()
-    assert kernel.spill_stores == kernel.spill_loads == 0
+    allowed = FEW_SPILLS if variant.right is None else 0
+    assert kernel.spill_stores <= allowed and kernel.spill_loads <= 3 * allowed
     assert kernel.registers * config.threads <= 65536
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("head", [64, 128])
+@pytest.mark.parametrize(
+    ("head", "config"),
+    [
+        (64, attention_backward.Config()),
+        (64, attention_backward.Config(ahead=True)),
+        (128, attention_backward.Config()),
+        (256, attention_backward.Config((64, 64))),
+    ],
+)
 @pytest.mark.parametrize("right", [None, 0])
-def test_the_gradients_for_hopper_spill_nothing(head, right):
-    config = attention_backward.Config()
+def test_the_gradients_for_hopper_spill_nothing(head, config, right):
     x = np.zeros((4, 2, 256, head), np.float16).transpose(2, 3, 1, 0)
     rows = config.tile[0]
     lse = np.zeros((4, 2, 256), np.float32).transpose(2, 1, 0)

@@ -55,7 +55,8 @@ class Parts:
         known = ("parts", "inner", "vector")
         options = {name: x for name, x in case.options.items() if name not in known}
         inner = self.INNER[case.options["inner"]].config(replace(case, options=options))
-        config = parallel_split_k.Config(case.options["parts"], inner)
+        parts = case.options["parts"]
+        config = parallel_split_k.Config(parts, inner, 1 + parts // 3)
         extents = config.workspace(c.shape[0], c.shape[1], case.transposed[2])
         integers = cute_type(case.types[0]).is_integer
         workspace = np.full(extents, -5, np.int32) if integers else np.full(extents, np.nan, "f4")

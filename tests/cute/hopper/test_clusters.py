@@ -120,3 +120,44 @@ def test_no_such_thing(sim, which, message):
 
     with pytest.raises(DSLError, match=message):
         host()
+
+
+def test_places_of_other_blocks_as_integers(hopper):
+    """A mapped pointer keeps its block as an integer, for PTX text and as a pointer again."""
+
+    @cute.kernel
+    def kernel(out: cute.Tensor):
+        t, rank = arch.thread_idx()[0], arch.block_idx_in_cluster()
+        smem = cute.utils.SmemAllocator()
+        got = smem.allocate_tensor(cute.Int64, cute.make_layout(4), 8)
+        own = smem.allocate_tensor(cute.Int32, cute.make_layout(1), 8)
+        barrier = smem.allocate_array(cute.Int64, num_elems=1)
+        if t == 0:
+            own[0] = 7 * rank
+            arch.mbarrier_init(barrier, 1)
+        arch.mbarrier_init_fence()
+        both_arrive_and_wait()
+        if t == 0:
+            arch.mbarrier_arrive_and_expect_tx(barrier, 32)
+        if t < 4:
+            place = arch.map_dsmem_ptr(got.iterator + rank, t).toint()
+            there = arch.map_dsmem_ptr(barrier, t).toint()
+            arch.inline_ptx(
+                "st.async.shared::cluster.mbarrier::complete_tx::bytes.s64 "
+                "[{$r0}], {$r1}, [{$r2}];",
+                read_only_args=[place, cute.Int64(100 * rank + t), there],
+            )
+            arch.mbarrier_wait(barrier, 0)
+            number = arch.map_dsmem_ptr(own.iterator, t).toint()
+            mapped = cute.make_ptr(cute.Int32, number, cute.AddressSpace.dsmem, assumed_align=4)
+            out[rank, t] = got[t].to(cute.Int32) + 1000 * mapped.load()
+        both_arrive_and_wait()
+
+    @cute.jit
+    def launch(out: cute.Tensor):
+        kernel(out).launch(grid=4, block=32, cluster=4)
+
+    out = np.zeros((4, 4), np.int32)
+    launch(out)
+    ranks = np.arange(4)
+    assert (out == 7000 * ranks + 100 * ranks + ranks[:, None]).all()

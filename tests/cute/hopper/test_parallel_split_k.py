@@ -20,6 +20,8 @@ CASES = {
     "parts that end within a step of K": ((72, 40, 216), Config(3, PERSISTENT)),
     "parts that are split again": ((72, 40, 256), Config(2, SPLIT)),
     "more parts than are added at once": ((8, 16, 640), Config(20, SPLIT)),
+    "parts that threads share": ((72, 40, 192), Config(3, PERSISTENT, 2)),
+    "many that they share": ((24, 16, 640), Config(20, SPLIT, 8)),
 }
 
 
@@ -116,6 +118,8 @@ def test_what_has_no_parts(sim):
         Config(1, PERSISTENT)
     with pytest.raises(ValueError, match="gemm must be a Config"):
         Config(2, None)
+    with pytest.raises(ValueError, match="threads share a vector"):
+        Config(2, PERSISTENT, 4)
 
 
 def test_sums_are_read_in_wide_accesses(monkeypatch):

@@ -226,7 +226,7 @@ def test_an_input_that_is_an_output(sim):
 
 
 def test_shard_map(sim):
-    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("i",))
+    mesh = jax.sharding.Mesh(np.array(jax.devices("cpu")[:1]), ("i",))
     spec = jax.sharding.PartitionSpec("i")
     sharded = jax.jit(jax.shard_map(DOUBLE, mesh=mesh, in_specs=spec, out_specs=spec))
     np.testing.assert_array_equal(sharded(jnp.arange(8.0)), 2 * np.arange(8.0))
@@ -262,7 +262,8 @@ def test_another_process_runs_an_exported_operation(sim, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     operation = importlib.import_module("exported_operations").plus_five
     checks = cute.jax.get_export_disabled_safety_checks()
-    exported = jax.export.export(jax.jit(operation), disabled_checks=checks)(jnp.ones(4))
+    export = jax.export.export(jax.jit(operation), platforms=["cpu"], disabled_checks=checks)
+    exported = export(jnp.ones(4))
     (tmp_path / "operation.bin").write_bytes(exported.serialize())
     program = (
         "import jax, sys, numpy as np, basedsl_cute as cute; sys.path.insert(0, '.')\n"

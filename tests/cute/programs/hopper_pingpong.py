@@ -29,8 +29,17 @@ class HopperGemm:
     num_epi_stages = 2
 
     def __init__(
-        self, acc_dtype, tile_shape_mn, cluster_shape_mn=(1, 1), pingpong=True, swizzle_size=1
+        self,
+        acc_dtype,
+        tile_shape_mn,
+        cluster_shape_mn=(1, 1),
+        pingpong=True,
+        swizzle_size=1,
+        overlap=1,
     ):
+        self.overlap = (
+            overlap  # so many scaled products in a row: each is added while the next runs
+        )
         self.swizzle_size = swizzle_size  # tiles side by side, which share what is in the L2 cache
         self.acc_dtype = acc_dtype
         self.pingpong = pingpong
@@ -41,8 +50,8 @@ class HopperGemm:
         self.num_threads_per_warp_group = 128
         self.threads_per_cta = 3 * 128
         self.smem_capacity = utils.get_smem_capacity_in_bytes("sm_90")
-        self.load_register_requirement = 40
-        self.mma_register_requirement = 232
+        self.load_register_requirement = 24
+        self.mma_register_requirement = 240
         self.is_a_mcast = cluster_shape_mn[1] > 1
         self.is_b_mcast = cluster_shape_mn[0] > 1
         self.load_warp_id = 8
@@ -307,7 +316,7 @@ class HopperGemm:
             acc = cute.make_rmem_tensor(
                 tiled_mma.partition_shape_C(self.tile_shape_mnk[:2]), self.acc_dtype
             )
-            part = cute.make_rmem_tensor_like(acc)
+            part, other = cute.make_rmem_tensor_like(acc), cute.make_rmem_tensor_like(acc)
             coords = cute.make_identity_tensor(self.tile_shape_mnk[:2])
             thread_rows = tiled_mma.get_slice(tidx).partition_C(coords)[0][0]
             read = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, self.ab_stage)
@@ -351,27 +360,37 @@ class HopperGemm:
                     scales_upper = scales[0][cutlass.min(row, last), None]
                     scales_lower = scales[0][cutlass.min(row + 8, last), None]
                     scales_b = scales[1][t[1] * self.tile_shape_mnk[1] // 128, None]
-                    ahead = scales_upper[0], scales_lower[0], scales_b[0]
-                    for k_tile in cutlass.range(k_tile_cnt, unroll=1):
-                        # Scales are loaded a step before they are needed.
-                        upper, lower = ahead[0] * ahead[2], ahead[1] * ahead[2]
-                        step = cutlass.min(k_tile + 1, k_tile_cnt - 1)
-                        ahead = scales_upper[step], scales_lower[step], scales_b[step]
-                        mainloop.consumer_wait(read)
-                        tiled_mma.set(warpgroup.Field.ACCUMULATE, False)
-                        warpgroup.fence()
-                        for kb in cutlass.range(num_k_blocks, unroll_full=True):
-                            c = (None, None, kb, read.index)
-                            cute.gemm(tiled_mma, part, tCrA[c], tCrB[c], part)
-                            tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
-                        warpgroup.commit_group()
+                    loaded = scales_upper, scales_lower, scales_b
+                    # Scales are loaded a step before they are needed.
+                    ahead = self.scales_of(loaded, 0)
+                    grouped = 0
+                    if cutlass.const_expr(self.overlap > 1):
+                        grouped = k_tile_cnt // self.overlap * self.overlap
+                    for k_tile in cutlass.range(0, grouped, self.overlap, unroll=1):
+                        # One product runs while the one before it is added.
+                        self.multiply(mainloop, tiled_mma, part, tCrA, tCrB, read)
+                        read.advance()
+                        for i in cutlass.range_constexpr(1, self.overlap + 1):
+                            now = ahead
+                            step = cutlass.min(k_tile + i, k_tile_cnt - 1)
+                            ahead = self.scales_of(loaded, step)
+                            new, old = (part, other) if i % 2 == 0 else (other, part)
+                            if cutlass.const_expr(i < self.overlap):
+                                self.multiply(mainloop, tiled_mma, new, tCrA, tCrB, read)
+                                read.advance()
+                            warpgroup.wait_group(1 if i < self.overlap else 0)
+                            mainloop.consumer_release(release)
+                            release.advance()
+                            self.add(acc, old, now)
+                    for k_tile in cutlass.range(grouped, k_tile_cnt, unroll=1):
+                        now = ahead
+                        ahead = self.scales_of(loaded, cutlass.min(k_tile + 1, k_tile_cnt - 1))
+                        self.multiply(mainloop, tiled_mma, part, tCrA, tCrB, read)
+                        read.advance()
                         warpgroup.wait_group(0)
                         mainloop.consumer_release(release)
-                        read.advance()
                         release.advance()
-                        # Of four results of a thread the first two are in its upper row.
-                        for i in cutlass.range_constexpr(cute.size(acc)):
-                            acc[i] += part[i] * (upper if i % 4 < 2 else lower)
+                        self.add(acc, part, now)
                 else:
                     tiled_mma.set(warpgroup.Field.ACCUMULATE, False)
                     warpgroup.fence()
@@ -414,6 +433,30 @@ class HopperGemm:
                     sched.advance_to_next_work()
                 work = sched.get_current_work()
             store.producer_tail()
+
+    @cute.jit
+    def multiply(self, mainloop, tiled_mma: cute.TiledMma, part, tCrA, tCrB, read):
+        """Issue the products of one stage, which replace `part`."""
+        mainloop.consumer_wait(read)
+        tiled_mma.set(warpgroup.Field.ACCUMULATE, False)
+        warpgroup.fence()
+        for kb in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
+            c = (None, None, kb, read.index)
+            cute.gemm(tiled_mma, part, tCrA[c], tCrB[c], part)
+            tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
+        warpgroup.commit_group()
+
+    @cute.jit
+    def scales_of(self, loaded, step):
+        upper, lower, b = (x[step] for x in loaded)
+        return upper * b, lower * b
+
+    @cute.jit
+    def add(self, acc: cute.Tensor, part: cute.Tensor, scales):
+        upper, lower = scales
+        # Of four results of a thread the first two are in its upper row.
+        for i in cutlass.range_constexpr(cute.size(acc)):
+            acc[i] += part[i] * (upper if i % 4 < 2 else lower)
 
     @cute.jit
     def epilogue(
@@ -499,7 +542,7 @@ def check(m=200, n=136, k=136, l=2, tile=(64, 64), pingpong=True, cluster=(1, 1)
     )
 
 
-def check_scaled(m=200, n=256, k=384, cluster=(2, 1), swizzle=2):
+def check_scaled(m=200, n=256, k=384, cluster=(2, 1), swizzle=2, overlap=1):
     rng = np.random.default_rng(2)
     A, B = (rng.integers(-4, 5, (x, k)).astype(ml_dtypes.float8_e4m3fn) for x in (m, n))
     D = np.zeros((m, n), ml_dtypes.bfloat16)
@@ -514,7 +557,7 @@ def check_scaled(m=200, n=256, k=384, cluster=(2, 1), swizzle=2):
     )
     scales = tuple(from_dlpack(x).mark_layout_dynamic(leading_dim=1) for x in (sa, sb))
     st = cutlass.cuda.default_stream()
-    gemm = HopperGemm(cutlass.Float32, (128, 128), cluster, False, swizzle)
+    gemm = HopperGemm(cutlass.Float32, (128, 128), cluster, False, swizzle, overlap)
     f = cute.compile(gemm, va, vb, vd, 1, st, scales)
     f(va, vb, vd, 1, st, scales)
     wide = A.astype(np.float32) * np.repeat(sa, 128, 1)
@@ -526,3 +569,4 @@ def run():
     check(c="m", k=72)
     check(pingpong=False, tile=(128, 64), cluster=(1, 2), l=1)
     check_scaled()
+    check_scaled(m=128, n=128, k=1408, cluster=(1, 1), overlap=4)

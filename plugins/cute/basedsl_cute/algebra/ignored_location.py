@@ -11,6 +11,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
+from basedsl_cute.algebra.explained_calls import explain
+
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R", covariant=True)
@@ -55,25 +57,10 @@ def takes_location(function: Callable[P, R]) -> TakesLocation[P, R]:
         try:
             return function(*args, **kwargs)
         except TypeError as error:
-            # No frame below this one: Python found that the arguments do not fit.
-            if error.__traceback__ is not None and error.__traceback__.tb_next is None:
-                error.add_note(f"hint: it is {_signature(function)}")
-                error.__dsl_explained__ = True  # type: ignore[attr-defined]
+            explain(error, function)
             raise
 
     return cast("TakesLocation[P, R]", call)
-
-
-def _signature(function: Callable[..., Any]) -> str:
-    """The call of a function as a program writes it: its name and its parameters."""
-    import inspect  # only errors ask
-
-    signature = inspect.signature(function)
-    parameters = [
-        one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()
-    ]
-    plain = signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty)
-    return f"{function.__name__}{plain}"
 
 
 def takes_location_untyped(function: F) -> F:

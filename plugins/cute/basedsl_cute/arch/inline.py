@@ -4,6 +4,7 @@ and jumps (`sim.translate.ptx_text`), and refuses other text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.pointer import Pointer
 
+# Names of operands in the text of MLIR's operation `nvvm.inline_ptx`.
+_NAMES = re.compile(r"\{\$([rw])(\d+)\}")
 _INTEGERS = {16: "h", 32: "r", 64: "l"}
 _FLOATS = {16: "h", 32: "f", 64: "d"}
 
@@ -23,6 +26,7 @@ def inline_ptx(
     output_types: Any = (),
     *,
     has_side_effects: bool = True,
+    read_only_args: Sequence[Any] = (),
 ) -> Any:
     """Emit the PTX text `template`, in which `$0`, `$1`, ... are first the outputs, then the
     inputs.
@@ -33,12 +37,17 @@ def inline_ptx(
     else 64). `output_types` is a numeric class, or several; the result is one value, a tuple of
     them, or None. With `has_side_effects=False` the instructions may be moved, merged, or dropped
     if nobody uses what they compute. Registers of the text's own go into braces: `{ .reg .pred p;
-    ... }`. Raises DSLTypeError for other widths.
+    ... }`. With `read_only_args` instead of `inputs`, the text has the names of MLIR's operation
+    `nvvm.inline_ptx`: `{$w0}`, `{$w1}`, ... are the outputs, `{$r0}`, `{$r1}`, ... the inputs.
+    Raises DSLTypeError for other widths, and for a name in the text that stands for nothing.
     """
     trace = in_kernel("inline_ptx()")
     ir = trace.ir
     single = isinstance(output_types, type)
     kinds = [output_types] if single else list(output_types)
+    if read_only_args:
+        template = _numbered(template, len(kinds), len(read_only_args))
+        inputs = [*inputs, *read_only_args]
     outputs = ["=" + _constraint(kind) for kind in kinds]
     values, constraints = [], []
     for x in inputs:
@@ -78,6 +87,20 @@ def inline_ptx(
         )
         fields.append(_number(trace, field.result, kind))
     return tuple(fields)
+
+
+def _numbered(template: str, outputs: int, inputs: int) -> str:
+    """Return the text with `$0`, `$1`, ... for the names of `nvvm.inline_ptx`."""
+    counts = {"w": outputs, "r": inputs}
+
+    def number(found: re.Match[str]) -> str:
+        kind, i = found[1], int(found[2])
+        if i >= counts[kind]:
+            given = f"{counts[kind]} {'outputs' if kind == 'w' else 'inputs'}"
+            raise DSLTypeError(f"inline_ptx() has {given}, and its text names {found[0]}")
+        return f"${i + (outputs if kind == 'r' else 0)}"
+
+    return _NAMES.sub(number, template)
 
 
 def _constraint(kind: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from basedsl import DSLCallError, Numeric
 from basedsl_cute.algebra import is_congruent
 from basedsl_cute.algebra.dynamic import mul
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple, unflatten_tuple
 from basedsl_cute.hardware.address_space import AddressSpace
 
@@ -39,6 +40,7 @@ class SymInt:
     __repr__ = __str__
 
 
+@explains_arguments
 def sym_int(divisibility: int = 1) -> SymInt:
     """Make a new symbol of 32 bits for an extent or a stride; `divisibility` divides it.
 
@@ -107,6 +109,7 @@ class FakeStream:
         return (0, 0)
 
 
+@explains_arguments
 def make_fake_tensor(
     dtype: Any,
     shape: Any,
@@ -129,6 +132,7 @@ def make_fake_tensor(
     return FakeTensor(dtype, shape, stride, str(memspace), max(assumed_align or 1, natural))
 
 
+@explains_arguments
 def make_fake_compact_tensor(
     dtype: Any,
     shape: Any,
@@ -171,6 +175,7 @@ def make_fake_compact_tensor(
     )
 
 
+@explains_arguments
 def make_fake_stream(use_tvm_ffi_env_stream: bool = False) -> FakeStream:
     """Make a placeholder for a stream argument of `cute.compile`.
 

@@ -14,6 +14,7 @@ from typing import Any
 from basedsl import ArrayRecord, DSLCallError, Numeric
 from basedsl import from_dlpack as numeric_of
 from basedsl_cute.algebra import Dyn, Layout
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.arrays.record import record_of
 from basedsl_cute.hardware.address_space import AddressSpace
 
@@ -253,6 +254,7 @@ class HostPointer(StandsForItself):
     __repr__ = __str__
 
 
+@explains_arguments
 def from_dlpack(
     tensor: Any,
     assumed_align: int | None = None,
@@ -283,6 +285,7 @@ def from_dlpack(
     return made
 
 
+@explains_arguments
 def make_ptr(
     dtype: Any,
     value: Any,

@@ -14,9 +14,9 @@ Vector = TensorSSA
 
 
 @takes_location
-def from_elements(elements: Sequence[Any], shape: Any = None) -> TensorSSA:
+def from_elements(elements: Sequence[Any], shape: Any = None, dtype: Any = None) -> TensorSSA:
     """Return the vector of these numbers, of one type: `TensorSSA.from_elements`."""
-    return TensorSSA.from_elements(elements, shape)
+    return TensorSSA.from_elements(elements, shape, dtype)
 
 
 @takes_location

@@ -16,9 +16,11 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl import DSLRuntimeError, DSLTypeError, with_article
+from basedsl import DSLRuntimeError, DSLTypeError, logger, with_article
 
 _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+INSTALL = "pip install 'basedsl-cute[cuda]'"
+_log = logger("cute.driver")
 MINIMUM_VERSION = 12000  # cuLibraryLoadData
 
 SUCCESS = 0
@@ -54,16 +56,35 @@ class CudaDriverDependencyError(DSLRuntimeError):
 
 
 @functools.cache
-def _bindings() -> Any:
-    """`cuda.bindings.driver`, or None on a machine without the driver's library."""
+def has_library() -> bool:
+    """True if the driver's library is on this machine."""
     try:
         # By ctypes: a machine without a driver need not import the bindings.
         ctypes.CDLL(_LIBRARY)
     except OSError:
-        return None
-    from cuda.bindings import driver
+        return False
+    return True
 
+
+@functools.cache
+def _bindings() -> Any:
+    """`cuda.bindings.driver`; None without it, or without the driver's library."""
+    if not has_library():
+        return None
+    try:
+        from cuda.bindings import driver
+    except ImportError:
+        _log.warning("cuda.bindings is not installed, so no GPU is used: %s", INSTALL)
+        return None
     return driver
+
+
+def _missing() -> tuple[str, str]:
+    """Return the words for what a machine lacks, and for what to do."""
+    if has_library():
+        return "cuda.bindings, which is not installed", INSTALL
+    library = _LIBRARY.partition(".")[0]
+    return f"a GPU driver, and {library} was not found", "install NVIDIA's driver"
 
 
 @functools.cache
@@ -71,6 +92,11 @@ def _initialised() -> int | None:
     """The result of cuInit, or None without a driver."""
     bindings = _bindings()
     return None if bindings is None else int(_ask(bindings, "cuInit", 0)[0])
+
+
+def has_bindings() -> bool:
+    """True if there are the driver's library and `cuda.bindings`."""
+    return _bindings() is not None
 
 
 def is_available() -> bool:
@@ -85,9 +111,10 @@ def require(target: str = "a GPU target") -> Any:
     """
     result = _initialised()
     if result is None:
+        without, todo = _missing()
         raise CudaDriverDependencyError(
-            f"{target} needs a GPU driver, and {_LIBRARY.partition('.')[0]} was not found",
-            hint="install NVIDIA's driver, or set CUTE_DSL_ARCH=sim to run on the simulator",
+            f"{target} needs {without}",
+            hint=f"{todo}, or set CUTE_DSL_ARCH=sim to run on the simulator",
         )
     if result != SUCCESS:
         raise _error("cuInit", result)

@@ -6,10 +6,12 @@ import importlib
 from typing import Any
 
 from basedsl import ArrayRecord, DSLRuntimeError
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.distributed.signal_pad import SLOTS
 from basedsl_cute.distributed.symmetric import DEFAULT_TIMEOUT, SymmetricTensor, from_pointers
 
 
+@explains_arguments
 def from_nvshmem(
     local: Any,
     pad: Any = None,

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from basedsl import DSLCallError, DSLRuntimeError
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.distributed.signal_pad import REPORT_WORDS, SLOTS
 from basedsl_cute.distributed.symmetric import DEFAULT_TIMEOUT, SymmetricTensor, pad_bytes
 
 
+@explains_arguments
 def empty(
     shape: Sequence[int],
     dtype: Any,
@@ -36,6 +38,7 @@ def empty(
     return from_torch(made, group, slots=slots, timeout=timeout, static_rank=static_rank)
 
 
+@explains_arguments
 def from_torch(
     tensor: Any,
     group: Any = None,

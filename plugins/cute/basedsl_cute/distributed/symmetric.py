@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from basedsl import ArrayRecord, Constexpr, DSLCallError, DSLError, Int32, from_dlpack
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.arrays.tensor import HostPointer
 from basedsl_cute.distributed.peer_pointer import peer_pointer
 from basedsl_cute.distributed.signal_pad import (
@@ -250,6 +251,7 @@ def _span(record: ArrayRecord) -> int:
     return (last + 1) * record.dtype[1] // 8
 
 
+@explains_arguments
 def from_pointers(
     local: Any,
     addresses: Sequence[int],
@@ -291,6 +293,7 @@ def pad_bytes(ranks: int, slots: int = SLOTS) -> int:
     return PadLayout(ranks, slots).words * WORD
 
 
+@explains_arguments
 def simulated(
     world: World,
     shape: int | Sequence[int],

@@ -68,7 +68,10 @@ def _tool(name: str, found: Path | None, version: str, without: str, package: st
 
 
 def _devices() -> Iterator[Finding]:
-    if not driver.is_available():
+    if driver.has_library() and not driver.has_bindings():
+        without = "a driver, but no cuda.bindings: kernels run on the simulator"
+        yield Finding("GPU", "optional", without, driver.INSTALL)
+    elif not driver.is_available():
         yield Finding(
             "GPU",
             "optional",

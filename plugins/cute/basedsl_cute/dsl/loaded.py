@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from basedsl import LoadedModule
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.cute import CUTE
 
 
+@explains_arguments
 def load_module(path: str | Path, *, enable_tvm_ffi: bool = False) -> LoadedModule:
     """Load the functions of the object file at `path`, which `export_to_c` wrote, or of a shared
     library (".so") linked from such files. `enable_tvm_ffi` has no effect.
@@ -20,6 +22,7 @@ def load_module(path: str | Path, *, enable_tvm_ffi: bool = False) -> LoadedModu
     return CUTE.load_module(path)
 
 
+@explains_arguments
 def find_runtime_libraries(*, enable_tvm_ffi: bool = False) -> list[str]:
     """Return the libraries that an exported object is linked with besides libcuda: none, whatever
     `enable_tvm_ffi` is."""

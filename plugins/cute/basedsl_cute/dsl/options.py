@@ -94,6 +94,7 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         0,
         "address of the buffer for events of kernels; `cute.record_events` sets it",
         affects_output=True,
+        least=0,
     )
     log_autotune: bool = option(
         False, "print the times that tuning measures, and its choice", affects_output=False
@@ -107,11 +108,13 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         10_000,
         "turns that a polling loop may take on the simulator while nothing else happens",
         affects_output=True,
+        least=1,
     )
     max_steps: int = option(
         1_000_000,
         "turns that a `while` loop may take on the simulator, before it counts as endless",
         affects_output=True,
+        least=1,
     )
 
     check_linear_index: bool = option(
@@ -124,6 +127,7 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         0,
         "seed of the order in which the simulator runs warps and blocks; 0 is their own order",
         affects_output=True,
+        least=0,
     )
 
     def __post_init__(self) -> None:

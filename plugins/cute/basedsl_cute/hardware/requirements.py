@@ -75,6 +75,7 @@ _CLUSTER = ("scope", "cluster")
 CLUSTERS = _since("cluster of several blocks", _HOPPER)
 PREFERRED_CLUSTERS = _since("cluster of a preferred and a fallback shape", "sm_100")
 WGMMA = Requirement("wgmma", ("sm_90a",))  # PTX ISA 9.7.15
+DEPENDENT_LAUNCH = _since("griddepcontrol", _HOPPER)
 TRY_WAIT = _since("mbarrier.try_wait", _HOPPER)
 TCGEN05 = Requirement("tcgen05", ("sm_100f", "sm_110f"))
 TCGEN05_INTEGERS = Requirement("tcgen05.mma of kind i8", ("sm_100a", "sm_110a"), (("kind", "i8"),))
@@ -122,7 +123,7 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
     "nvvm.cluster.arrive.relaxed": (_since("barrier.cluster.arrive", _HOPPER),),
     "nvvm.cluster.wait": (_since("barrier.cluster.wait", _HOPPER),),
     "nvvm.mapa": (_since("mapa", _HOPPER),),
-    "nvvm.griddepcontrol": (_since("griddepcontrol", _HOPPER),),
+    "nvvm.griddepcontrol": (DEPENDENT_LAUNCH,),
     "nvvm.setmaxregister": (SETMAXNREG,),
     "nvvm.prefetch": (_since("prefetch.tensormap", _HOPPER, ("tensormap", "unit")),),
     "nvvm.clusterlaunchcontrol.try.cancel": (

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from basedsl import DSLCallError
+from basedsl_cute.algebra.explained_calls import explains_arguments
 
 _NAN = float("nan")
 
@@ -186,6 +187,7 @@ def _three(found: Any) -> tuple[float, float, float]:
     return float(found), _NAN, _NAN
 
 
+@explains_arguments
 def perf_report(
     benchmarks: Benchmark | Sequence[Benchmark],
 ) -> Callable[[Callable[..., Any]], Mark]:

@@ -24,6 +24,7 @@ from basedsl import (
     logger,
 )
 from basedsl_cute import algebra, arch
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.device import driver
 from basedsl_cute.device.graph import Graph
 from basedsl_cute.dsl.compiled import CuteCompiled
@@ -78,6 +79,7 @@ class JitArguments:
 # Timing ------------------------------------------------------------------------------------------
 
 
+@explains_arguments
 def benchmark(
     callable: Callable[..., Any],
     *,
@@ -206,6 +208,7 @@ def _range(tag: str | None) -> Iterator[None]:
         yield
 
 
+@explains_arguments
 def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:
     """The number of argument sets of `one_workspace_bytes` that exceed the L2 cache together.
 
@@ -221,6 +224,7 @@ def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterat
 # Tuning ------------------------------------------------------------------------------------------
 
 
+@explains_arguments
 def tune(
     func: Callable[..., Callable[..., Any]],
     params_dict: Mapping[str, Sequence[Any]] | None = None,
@@ -298,6 +302,7 @@ def _fastest(
     return best[1]
 
 
+@explains_arguments
 def autotune_jit(
     params_dict: Mapping[str, Sequence[Any]] | None = None,
     update_on_change: Sequence[str] | None = None,
@@ -409,6 +414,7 @@ def _convert(src: Tensor, dst: Tensor) -> None:
     _convert_kernel(src, dst).launch(grid=(blocks, 1, 1), block=(_THREADS, 1, 1))
 
 
+@explains_arguments
 def convert(src: Any, dst: Any) -> None:
     """Copy the tensor `src` to `dst`, of the same shape, by a kernel that converts each element.
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from basedsl import Boolean, DSLRuntimeError, DSLTypeError, with_article
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.arrays.tensor import HostTensor, from_dlpack
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.interop.cuda import as_custream
@@ -126,6 +127,7 @@ def create_and_permute_torch_tensor(
     return made if permute_order is None else made.permute(*permute_order)
 
 
+@explains_arguments
 def matrix(
     l: int,
     mode0: int,
@@ -253,6 +255,7 @@ def current_stream() -> Any:
     return as_custream(_torch().cuda.current_stream().cuda_stream)
 
 
+@explains_arguments
 def as_tensor(pointer: Any, shape: Sequence[int], torch_type: Any) -> Any:
     """Make a torch tensor of `shape` and `torch_type` over device memory that it does not own.
 

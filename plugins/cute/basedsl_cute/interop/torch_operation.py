@@ -8,11 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from basedsl import DSLCallError, DSLFunction, DSLRuntimeError, Numeric, constexpr_type
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.host.stream import Stream
 from basedsl_cute.interop.cuda import as_custream
 from basedsl_cute.tensors.tensor import DeclaredTensor, Tensor
 
 
+@explains_arguments
 def custom_op(
     name: str,
     *,

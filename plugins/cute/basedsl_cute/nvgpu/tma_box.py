@@ -254,13 +254,19 @@ def stretches_of(along: Any, paths: Sequence[tuple[int, ...]]) -> list[tuple[int
 
 
 def share_of_box(box: Box, parts: int, bits: int) -> Box:
-    """Return the part of a box that each of several blocks loads: a slice of its slowest mode."""
+    """Return the part of a box that each of several blocks loads: a slice of its slowest mode,
+    or of a faster one where it has one of the slower ones, so that it is contiguous.
+    """
     if parts == 1:
         return box
-    extents = list(box.extents)
-    slowest = max(i for i, n in enumerate(extents) if n > 1)
-    if extents[slowest] % parts:
+    extents, left = list(box.extents), parts
+    for mode in reversed(range(len(extents))):
+        shared = min(extents[mode], left)
+        if extents[mode] % shared or left % shared:
+            raise DSLTypeError(f"a box of {box.extents} cannot be divided among {parts} blocks")
+        extents[mode] //= shared
+        left //= shared
+    if left > 1:
         raise DSLTypeError(f"a box of {box.extents} cannot be divided among {parts} blocks")
-    extents[slowest] //= parts
     check_piece(extents, bits)
     return box._replace(extents=tuple(extents))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.sim.errors import SimulationError
 from basedsl_cute.sim.options import SimOptions
 
@@ -28,6 +29,7 @@ def seeded(options: SimOptions) -> SimOptions:
     return dataclasses.replace(options, schedule_seed=seed) if seed else options
 
 
+@explains_arguments
 def explore(
     function: Callable[..., Any], args: Sequence[Any], schedules: int = 100
 ) -> list[Failure]:

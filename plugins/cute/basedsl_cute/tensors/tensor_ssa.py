@@ -32,6 +32,7 @@ from basedsl_cute.algebra.int_tuple import flatten_to_tuple
 from basedsl_cute.tensors.bounds_checks import check_known
 from basedsl_cute.tensors.tensor import as_coordinate
 from basedsl_cute.tensors.vector_ops import (
+    bits_as,
     combine,
     extract,
     from_elements,
@@ -75,17 +76,23 @@ class TensorSSA:
 
     @classmethod
     @takes_location_untyped
-    def from_elements(cls, elements: Sequence[Any], shape: Any = None) -> TensorSSA:
-        """Return the vector of the numbers `elements`, with their common type and with `shape` (by
-        default one mode), its first mode fastest. Raises DSLTypeError for no number at all.
+    def from_elements(
+        cls, elements: Sequence[Any], shape: Any = None, dtype: Any = None
+    ) -> TensorSSA:
+        """Return the vector of the numbers `elements`, converted to `dtype` (by default their
+        common type) and with `shape` (by default one mode), its first mode fastest. A numeric class
+        in the place of `shape` is the `dtype`. Raises DSLTypeError for no number at all.
         """
+        if isinstance(shape, type):
+            shape, dtype = None, shape
         if not elements:
             raise DSLTypeError("a vector has at least one element")
         numbers = [as_numeric(x) for x in elements]
-        first = numbers[0]
-        for other in numbers[1:]:
-            first, _ = in_common_type(first, other)
-        dtype = type(first)
+        if dtype is None:
+            first = numbers[0]
+            for other in numbers[1:]:
+                first, _ = in_common_type(first, other)
+            dtype = type(first)
         made = from_elements([x.to(dtype).ir_value() for x in numbers])
         return cls(made, (len(numbers),), dtype).reshape(shape or (len(numbers),))
 
@@ -176,16 +183,31 @@ class TensorSSA:
 
     @takes_location
     def bitcast(self, dtype: Any) -> TensorSSA:
-        """The vector of the same bits as elements of `dtype`; DSLTypeError for another width."""
-        if dtype.width != self.dtype.width:
+        """The vector of the same bits as elements of `dtype`. For another width the vector has one
+        mode, and the first elements are the low bits of a wider one. Raises DSLTypeError for more
+        modes, and for bits that are no whole number of elements.
+        """
+        n, rest = divmod(self.size * self.dtype.width, dtype.width)
+        as_wide = dtype.width == self.dtype.width
+        if rest or not (as_wide or len(_as_tuple(self.shape)) == 1):
             raise DSLTypeError(
-                f"bitcast of {self.dtype.__name__} to {dtype.__name__}: the widths differ",
-                hint="to(dtype) converts the values",
+                f"bitcast of {self} to {dtype.__name__}: the widths differ",
+                hint="to(dtype) converts the values; only a vector with one mode has its elements "
+                "joined or divided",
             )
         trace = current_trace("bitcast()")
-        kind = trace.ir.VectorType.get([self.size], mlir_type(dtype, trace.ir))
+        element = mlir_type(dtype, trace.ir)
+        if not as_wide:
+            return TensorSSA(bits_as(self.ir_value(), element, n), (n,), dtype)
+        kind = trace.ir.VectorType.get([n], element)
         value = trace.emit_op("arith.bitcast", kind, self.ir_value())
         return TensorSSA(value, self.shape, dtype)
+
+    @takes_location
+    def to_elements(self) -> tuple[Any, ...]:
+        """The numbers of the vector, in colexicographic order."""
+        value = self.ir_value()
+        return tuple(self.dtype.from_value(extract(value, i)) for i in range(self.size))
 
     @takes_location
     def broadcast_to(self, shape: Any) -> TensorSSA:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from basedsl import ArrayRecord, DSLCallError, DSLFunction, DSLRuntimeError, Numeric
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.arrays.tensor import HostTensor
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.host.stream import Stream
@@ -176,6 +177,7 @@ def register() -> None:
     ffi.register(_run)
 
 
+@explains_arguments
 def jax_callable(
     fn: Any,
     num_outputs: int = 1,
@@ -281,6 +283,7 @@ def _dtype(annotation: Any, inputs: Sequence[Any]) -> Any:
     return inputs[0].dtype
 
 
+@explains_arguments
 def jax_kernel(
     kernel: Any,
     num_outputs: int = 1,
@@ -338,6 +341,7 @@ class _Parameters:
         self.parameters = parameters
 
 
+@explains_arguments
 def donate(array: Any) -> HostTensor:
     """Give a JAX array away to be written: an argument of `@jit` functions.
 

@@ -3,9 +3,8 @@
 Bitcode is linked by LLVM before it makes PTX, as CUDA's own math library is. With all others ptxas
 makes a relocatable object of the kernels, and nvlink, which comes with the package
 nvidia-cuda-nvcc, an executable of it and the libraries. LTO-IR, which nvcc and NVRTC make with
--dlto, becomes machine code then, by libnvvm; the kernels, which are machine code, call it. A
-library's name without a folder is also
-looked for in the CUDA toolkit, which has libcudadevrt.a.
+-dlto, becomes PTX first, by libnvvm; the kernels, which are machine code, call it. A library's name
+without a folder is also looked for in the CUDA toolkit, which has libcudadevrt.a.
 """
 
 from __future__ import annotations
@@ -20,11 +19,12 @@ from basedsl import DSLError, DSLRuntimeError, OptionError, Span
 from basedsl_cute.lowering.ptx import ptxas
 
 BITCODE = ".bc"
+_LTO = ".ltoir"
 _ELF, _ARCHIVE = b"\x7fELF", b"!<arch>\n"
 #: How files of each kind that nvlink takes begin.
 _LINKED: dict[str, bytes] = {
     ".ptx": b"", ".cubin": _ELF, ".o": _ELF, ".a": _ARCHIVE, ".fatbin": b"\x50\xed\x55\xba",
-    ".ltoir": b"\xedCN\x7f",
+    _LTO: b"\xedCN\x7f",
 }  # fmt: skip
 _BITCODE_BEGINS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 _CUDA_MACHINE = 190  # e_machine of an ELF file with code for GPUs
@@ -100,7 +100,7 @@ def link(
     """Link relocatable machine code with libraries. Raises DSLError for a symbol that none of them
     has and for a library of another architecture, DSLRuntimeError without nvlink.
     """
-    from subprocess import run
+    import subprocess
 
     found = ptxas.find_nvlink()
     if found is None:
@@ -108,25 +108,32 @@ def link(
             "there is no nvlink to link libraries with",
             hint="pip install nvidia-cuda-nvcc, or set CUDA_TOOLKIT_PATH to a CUDA toolkit",
         )
-    with tempfile.TemporaryDirectory(prefix="basedsl-") as folder:
-        source, target = Path(folder, "kernel.o"), Path(folder, "linked.cubin")
+    with tempfile.TemporaryDirectory(prefix="basedsl-") as name:
+        folder = Path(name)
+        source, target = folder / "kernel.o", folder / "linked.cubin"
         source.write_bytes(assembly.cubin)
-        files = [file for path in paths for file in _files_of(Path(path), Path(folder))]
-        options = [f"-arch={arch}", *_lto_options(paths, Path(folder))]
-        command = [str(found), *options, str(source), *files, "-o", str(target)]
-        done = run(command, capture_output=True, text=True, check=False)
-        said = done.stdout + done.stderr
-        if done.returncode:
-            raise _refused(said, arch, paths, span)
+        lto = [path for path in paths if path.endswith(_LTO)]
+        files = [file for path in paths if path not in lto for file in _files_of(path, folder)]
+
+        def nvlink(*arguments: str) -> None:
+            command = [str(found), f"-arch={arch}", *arguments]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise _refused(done.stdout + done.stderr, arch, paths, span)
+
+        if lto:
+            # Linking for relocation keeps functions that only the kernels call. Linked with machine
+            # code in one step, CUDA 13.0 drops them.
+            files.append(str(folder / "lto.ptx"))
+            nvlink("-lto", _nvvm_path(folder), "-r", "-emit-ptx", *lto, "-o", files[-1])
+        nvlink(str(source), *files, "-o", str(target))
         return ptxas.Assembly(target.read_bytes(), assembly.kernels, assembly.warnings)
 
 
-def _lto_options(paths: Sequence[str], folder: Path) -> list[str]:
-    """Return nvlink's options where a library is LTO-IR, none else. Raises DSLRuntimeError without
-    libnvvm.
+def _nvvm_path(folder: Path) -> str:
+    """Return nvlink's option for the folder of libnvvm, which it makes. Raises DSLRuntimeError
+    without libnvvm.
     """
-    if not any(path.endswith(".ltoir") for path in paths):
-        return []
     libnvvm = ptxas.find_libnvvm()
     if libnvvm is None:
         raise DSLRuntimeError(
@@ -136,15 +143,16 @@ def _lto_options(paths: Sequence[str], folder: Path) -> list[str]:
     # nvlink looks for it where a CUDA toolkit has it, which the package nvidia-nvvm has not.
     (folder / "lib64").mkdir()
     (folder / "lib64" / "libnvvm.so").symlink_to(libnvvm)
-    return ["-lto", f"-nvvmpath={folder}"]
+    return f"-nvvmpath={folder}"
 
 
-def _files_of(library: Path, folder: Path) -> list[str]:
+def _files_of(path: str, folder: Path) -> list[str]:
     """Return the files to give nvlink for a library.
 
     Of archives it takes members that are host objects with code for GPUs inside, as nvcc makes
     them, and passes over plain machine code: that is unpacked.
     """
+    library = Path(path)
     if library.suffix != ".a":
         return [str(library)]
     members = [data for data in _members(library.read_bytes()) if _is_device_object(data)]

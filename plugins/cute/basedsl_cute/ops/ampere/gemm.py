@@ -108,6 +108,19 @@ def choose_config(
     return best[1]
 
 
+def every_config(width: int, smem: int, config: type[Config] = Config) -> list[Config]:
+    """Return the configurations worth measuring for operands of `width` bits: each tile with as
+    many blocks on a multiprocessor as `choose_config` takes, and with one. The parameters are its.
+    """
+    found: dict[Config, None] = {}
+    for tile, (warps, together, _) in (_TILES if width < 64 else _TILES_64).items():
+        for blocks in {together, 1}:
+            made = _fitting(config, tile, warps, blocks, width, smem)
+            if made is not None:
+                found[made] = None
+    return list(found)
+
+
 def _fitting(
     config: type[Config],
     tile: tuple[int, int],

@@ -80,6 +80,11 @@ def choose_config(
     return best[1]
 
 
+def every_config() -> list[Config]:
+    """Return the configurations worth measuring: each tile, with steps of K of two sizes."""
+    return [Config((*tile, k), warps) for tile, (warps, _) in _TILES.items() for k in (8, 16)]
+
+
 @cute.kernel
 def sgemm_kernel(
     a: cute.Tensor,

@@ -6,6 +6,7 @@ prints it for chosen problems.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -220,18 +221,19 @@ def gemm_seconds(
     rows, columns = cfg.tile
     tiles = -(-m // rows) * -(-n // columns) * batches
     rounds = -(-tiles // max(1, processors // cfg.blocks))
-    cycles = rounds * one.cycles + one.epilogue
+    # With one stage of accumulators an epilogue begins when nothing is multiplied.
+    cycles = rounds * (one.cycles + (one.epilogue if cfg.acc_stages == 1 else 0)) + one.epilogue
     moved = batches * ((m + n) * k * bits + m * n * bits_of_c) / 8
     return max(cycles / CLOCK, moved / MEMORY_BANDWIDTH) + LAUNCH_SECONDS
 
 
 def choose_config(
     m: int, n: int, k: int, bits: int, processors: int = MULTIPROCESSORS, batches: int = 1,
-    bits_of_c: int = 16,
+    bits_of_c: int = 16, candidates: Sequence[Config] = CANDIDATES,
 ) -> Config:  # fmt: skip
-    """Return the fastest of `CANDIDATES` by the model."""
+    """Return the fastest of the candidates by the model."""
     return min(
-        CANDIDATES,
+        candidates,
         key=lambda cfg: gemm_seconds(cfg, m, n, k, bits, bits_of_c, batches, processors),
     )
 

@@ -8,7 +8,7 @@ import basedsl_cute as cute
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import tma
 from basedsl_cute.ops.blackwell.quantize import quantized
-from basedsl_cute.ops.blackwell.roles import next_work
+from basedsl_cute.ops.blackwell.roles import EPILOGUE_BARRIER, EPILOGUE_WARPS, next_work
 from basedsl_cute.ops.blackwell.shapes import Shapes
 from basedsl_cute.utils import epilogue
 from basedsl_cute.utils.gemm.sm100 import (
@@ -17,10 +17,7 @@ from basedsl_cute.utils.gemm.sm100 import (
     transform_partitioned_tensor_layout,
 )
 
-__all__ = ["EPILOGUE_WARPS", "epilogue_warps"]
-
-EPILOGUE_WARPS = (0, 1, 2, 3)
-_EPILOGUE_BARRIER = 1
+__all__ = ["epilogue_warps"]
 
 
 @cute.jit
@@ -33,7 +30,7 @@ def epilogue_warps(
     """
     thread = arch.thread_idx()[0]
     warp = arch.make_warp_uniform(arch.warp_idx())
-    everyone = pipeline.NamedBarrier(_EPILOGUE_BARRIER, 32 * len(EPILOGUE_WARPS))
+    everyone = pipeline.NamedBarrier(EPILOGUE_BARRIER, 32 * len(EPILOGUE_WARPS))
     whole_acc = transform_partitioned_tensor_layout(acc)
     whole_c = transform_partitioned_tensor_layout(gc)
     t2r, mine, values = epilogue_tmem_copy_and_partition(

@@ -19,24 +19,28 @@ from basedsl import DSLTypeError
 from basedsl_cute import arch, pipeline, utils
 from basedsl_cute.nvgpu import tcgen05, tma
 from basedsl_cute.ops.blackwell.config import DEFAULT, Config, Kinds, choose_config
-from basedsl_cute.ops.blackwell.epilogue import EPILOGUE_WARPS, epilogue_warps
+from basedsl_cute.ops.blackwell.epilogue import epilogue_warps
 from basedsl_cute.ops.blackwell.roles import (
+    FREE_BARRIER,
+    MMA_WARP,
+    SCHEDULER_WARP,
+    TMA_WARP,
     Loads,
     Schedule,
     divided,
     load_warp,
     mma_warp,
+    pipelines,
     scale_copies,
     scheduler_warp,
+    tensor_memory,
 )
-from basedsl_cute.ops.blackwell.shapes import load_bytes, scale_mma, shapes_of, tiled_mma
+from basedsl_cute.ops.blackwell.shapes import scale_mma, shapes_of, tiled_mma
 from basedsl_cute.ops.gemm.operands import check_extents
 from basedsl_cute.utils import blackwell_helpers as sm100
 
 __all__ = ["DEFAULT", "Config", "choose_config", "gemm", "launch_gemm", "operand_kinds"]
 
-MMA_WARP, TMA_WARP, SCHEDULER_WARP = 4, 5, 6
-_TMEM_BARRIER, _FREE_BARRIER = 2, 3
 _THREAD = pipeline.Agent.Thread
 
 
@@ -79,42 +83,19 @@ def gemm_kernel(
     if warp == TMA_WARP:
         for atom in (*(x[0] for x in given), store_c):
             tma.prefetch_descriptor(atom)
-    one = pipeline.CooperativeGroup(_THREAD)
-    sharing = cute.size(vmnk, mode=[1]) + cute.size(vmnk, mode=[2]) - 1
-    loads = pipeline.PipelineTmaUmma.create(
-        barrier_storage=load_barriers,
-        num_stages=shapes.stages,
-        producer_group=one,
-        consumer_group=pipeline.CooperativeGroup(_THREAD, sharing),
-        tx_count=load_bytes(shapes, kinds, cfg),
-        cta_layout_vmnk=vmnk,
-        defer_sync=True,
-    )
-    sums = pipeline.PipelineUmmaAsync.create(
-        barrier_storage=acc_barriers,
-        num_stages=cfg.acc_stages,
-        producer_group=one,
-        consumer_group=pipeline.CooperativeGroup(_THREAD, cfg.blocks * len(EPILOGUE_WARPS)),
-        cta_layout_vmnk=vmnk,
-        defer_sync=True,
-    )
+    loads, sums = pipelines(load_barriers, acc_barriers, shapes, kinds, cfg)
     requests = None
     if cute.const_expr(cfg.dynamic):
         readers = 32 * (1 + 6 * cute.size(vmnk))
         requests = pipeline.PipelineClcFetchAsync.create(
             barrier_storage=request_barriers,
             num_stages=1,
-            producer_group=one,
+            producer_group=pipeline.CooperativeGroup(_THREAD),
             consumer_group=pipeline.CooperativeGroup(_THREAD, readers),
             cta_layout_vmnk=vmnk,
             defer_sync=True,
         )
-    tmem = utils.TmemAllocator(
-        holder,
-        barrier_for_retrieve=pipeline.NamedBarrier(_TMEM_BARRIER, 32 * 5),
-        is_two_cta=cfg.pair,
-        two_cta_tmem_dealloc_mbar_ptr=dealloc_barrier,
-    )
+    tmem = tensor_memory(holder, dealloc_barrier, cfg)
     pipeline.pipeline_init_arrive(vmnk)
     m, n, k = shapes.tiler
     part = mma.get_slice(v)
@@ -174,7 +155,7 @@ def gemm_kernel(
             epilogue_op, kinds.form,
         )  # fmt: skip
         tmem.relinquish_alloc_permit()
-        pipeline.NamedBarrier(_FREE_BARRIER, 128).arrive_and_wait()
+        pipeline.NamedBarrier(FREE_BARRIER, 128).arrive_and_wait()
         tmem.free(start)
 
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import basedsl_cute as cute
-from basedsl_cute import pipeline
+from basedsl_cute import pipeline, utils
 from basedsl_cute.nvgpu import tcgen05, tma
 from basedsl_cute.nvgpu.tcgen05 import Field
+from basedsl_cute.ops.blackwell.shapes import load_bytes
 
 __all__ = [
+    "EPILOGUE_WARPS",
+    "FREE_BARRIER",
+    "MMA_WARP",
+    "SCHEDULER_WARP",
+    "TMA_WARP",
     "Loads",
     "Operand",
     "Schedule",
@@ -17,9 +23,16 @@ __all__ = [
     "load_warp",
     "mma_warp",
     "next_work",
+    "pipelines",
     "scale_copies",
     "scheduler_warp",
+    "tensor_memory",
 ]
+
+EPILOGUE_WARPS = (0, 1, 2, 3)
+MMA_WARP, TMA_WARP, SCHEDULER_WARP = 4, 5, 6
+EPILOGUE_BARRIER, _TMEM_BARRIER, FREE_BARRIER = 1, 2, 3
+_THREAD = pipeline.Agent.Thread
 
 
 class Operand(NamedTuple):
@@ -46,6 +59,48 @@ class Schedule(NamedTuple):
 
     scheduler: Any
     requests: Any
+
+
+def pipelines(
+    load_barriers: Any, acc_barriers: Any, shapes: Any, kinds: Any, cfg: Any
+) -> tuple[Any, Any]:
+    """Return the pipelines of the stages of operands and of the accumulators."""
+    vmnk = shapes.vmnk
+    one = pipeline.CooperativeGroup(_THREAD)
+    sharing = cute.size(vmnk, mode=[1]) + cute.size(vmnk, mode=[2]) - 1
+    loads = pipeline.PipelineTmaUmma.create(
+        barrier_storage=load_barriers,
+        num_stages=shapes.stages,
+        producer_group=one,
+        consumer_group=pipeline.CooperativeGroup(_THREAD, sharing),
+        tx_count=load_bytes(shapes, kinds, cfg),
+        cta_layout_vmnk=vmnk,
+        defer_sync=True,
+    )
+    sums = pipeline.PipelineUmmaAsync.create(
+        barrier_storage=acc_barriers,
+        num_stages=cfg.acc_stages,
+        producer_group=one,
+        consumer_group=pipeline.CooperativeGroup(_THREAD, cfg.blocks * len(EPILOGUE_WARPS)),
+        cta_layout_vmnk=vmnk,
+        defer_sync=True,
+    )
+    return loads, sums
+
+
+def tensor_memory(holder: Any, dealloc_barrier: Any, cfg: Any) -> Any:
+    """Return the allocator of tensor memory, which the epilogue's and the MMA's warps use."""
+    return utils.TmemAllocator(
+        holder,
+        barrier_for_retrieve=pipeline.NamedBarrier(_TMEM_BARRIER, 32 * 5),
+        is_two_cta=cfg.pair,
+        two_cta_tmem_dealloc_mbar_ptr=dealloc_barrier,
+    )
+
+
+def steps_of(work: Any, k_tiles: Any) -> Any:
+    """Return the steps along K of a tile: `k_tiles`, or where that is None the group's."""
+    return work.group_search_result.cta_tile_count_k if k_tiles is None else k_tiles
 
 
 def divided(atom: Any, at: Any, blocks: Any, stages: Any, tiles: Any, mask: Any) -> Operand:
@@ -133,7 +188,8 @@ def mma_warp(
 ):  # fmt: skip
     """Multiply the tiles, each into the next stage of accumulators; of a pair, the leader does.
 
-    `scales` is () or the scale factors of A and B in tensor memory with the copies that fill them.
+    `k_tiles` are the steps along K, None where each group has its own. `scales` is () or the scale
+    factors of A and B in tensor memory with the copies that fill them.
     """
     ra, rb = mma.make_fragment_A(sa), mma.make_fragment_B(sb)
     read = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, loads.num_stages)
@@ -143,7 +199,7 @@ def mma_warp(
             here = acc[None, None, None, write.index]
             sums.producer_acquire(write)
             mma.set(Field.ACCUMULATE, False)
-            for _ in cute.range(k_tiles, unroll=1):
+            for _ in cute.range(steps_of(work, k_tiles), unroll=1):
                 loads.consumer_wait(read)
                 stage = (None, None, None, read.index)
                 if cute.const_expr(scales):

@@ -15,8 +15,8 @@ from typing import Any
 import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError, from_dlpack
 from basedsl_cute.distributed import SymmetricTensor
+from basedsl_cute.ops.plan_cache import PlanCache
 
-_MOST_KEPT = 4096
 _compiled: dict[Any, Any] = {}  # functions for a GPU, whose calls run no Python
 
 
@@ -82,7 +82,7 @@ class Launches:
 
     def __init__(self, stream: Callable[[], int]) -> None:
         self._stream = stream
-        self._kept: dict[Any, Launch] = {}
+        self._kept: PlanCache[Launch] = PlanCache()
 
     def call(self, plan: Callable[..., Launch | None], arrays: tuple[Any, ...], *more: Any) -> None:
         """Run the launch that `plan` makes of the arrays, `Flat`, and of what it takes `more`; none
@@ -104,9 +104,7 @@ class Launches:
         launch.run(given, self._stream())
         if key is not None and launch.code is not None:
             launch.reshapes = any(x.dim() != 1 for x in arrays)
-            if len(self._kept) >= _MOST_KEPT:
-                self._kept.clear()
-            self._kept[key] = launch
+            self._kept.keep(key, launch)
 
 
 def _key(arrays: tuple[Any, ...]) -> Any:

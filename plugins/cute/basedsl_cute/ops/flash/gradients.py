@@ -6,6 +6,7 @@ from typing import Any
 
 import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.hardware.requirements import WGMMA
 from basedsl_cute.ops.ampere import attention_backward as ampere
@@ -25,6 +26,7 @@ from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention_backward as hopper
 
 
+@explains_arguments
 def attention_backward(
     grad: Any,
     q: Any,
@@ -144,10 +146,14 @@ def attention_backward(
 
 def _chosen(extents: Extents, variant: Variant, suits: bool) -> Any:
     """The configuration; `suits` says that the kernel for Hopper may be taken."""
-    widest, target = max(extents.head, extents.head_v), current_target()
-    if suits and not variant.is_scored and widest <= 128 and min(extents.queries, extents.keys) > 0:
-        if target.is_gpu and WGMMA.is_met_by(target) and extents.head % 64 == 0:
-            return hopper.Config()
+    heads, target = (extents.head, extents.head_v), current_target()
+    widest = max(heads)
+    if suits and not variant.is_scored and min(extents.queries, extents.keys) > 0:
+        if target.is_gpu and WGMMA.is_met_by(target):
+            if extents.head in (64, 128) and widest <= 128:
+                return hopper.Config()
+            if all(head in (128, 256) for head in heads):
+                return hopper.Config((64, 64))
     return Config(tile=(64, 64), warps=4) if widest <= 128 else Config(tile=(32, 32), warps=2)
 
 

@@ -235,6 +235,26 @@ def choose_kernel(
     return _mma_sync_kernel(dtype.width, shape, tma, config, processors)
 
 
+def configs_to_measure(
+    kernel: str, dtype: Any, dtype_c: Any, shape: ProblemShape, tma: TmaSupport, processors: int
+) -> list[Any]:
+    """The configurations among which tuning finds the fastest, where `choose_kernel` chose the
+    kernel of this name for the product.
+    """
+    if kernel == "simt":
+        return sgemm.every_config()
+    if kernel == "blackwell":
+        return list(blackwell.CANDIDATES)
+    if kernel == "warp" or kernel == "warp-tma":
+        made = gemm_tma.Config if kernel == "warp-tma" else ampere_gemm.Config
+        return ampere_gemm.every_config(dtype.width, current_target().smem_per_block, made)
+    m, n = (shape.n, shape.m) if shape.is_turned else (shape.m, shape.n)
+    return heuristics.ranked_hopper_kernels(
+        m, n, shape.k, shape.batches, dtype.width, dtype_c.width, processors, tma.stores,
+        shape.is_turned,
+    )  # fmt: skip
+
+
 def _sgemm_config(dtype: Any, shape: ProblemShape, config: Any, processors: int) -> Any:
     if dtype is not cute.Float32:
         raise DSLTypeError(f"sgemm multiplies Float32, not {dtype.__name__}")

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
-
-import numpy as np
 
 import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError, with_article
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.hardware.targets import ENVIRONMENT_VARIABLE
@@ -23,7 +22,9 @@ from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.blackwell import gemm as blackwell_gemm
+from basedsl_cute.ops.gemm.block_scaled import BlockScaled, block_scaled_matmul
 from basedsl_cute.ops.gemm.epilogue import FusedEpilogue
+from basedsl_cute.ops.gemm.epilogue_operands import NOTHING, epilogue_operands, is_array
 from basedsl_cute.ops.gemm.kernel_selection import (
     Matrices,
     OperandInfo,
@@ -33,6 +34,7 @@ from basedsl_cute.ops.gemm.kernel_selection import (
     check_types,
     checked_out,
     choose_kernel,
+    configs_to_measure,
     element_type,
     extents_of,
     matrix_views,
@@ -41,15 +43,15 @@ from basedsl_cute.ops.gemm.kernel_selection import (
     with_copies_for_tma,
 )
 from basedsl_cute.ops.gemm.matrix_views import MatrixView
-from basedsl_cute.ops.gemm.operands import matrix
+from basedsl_cute.ops.gemm.operands import kernel_order, matrix
+from basedsl_cute.ops.gemm.tuning import TUNE, fastest_config, microseconds
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import parallel_split_k, split_k_gemm
+from basedsl_cute.ops.plan_cache import PlanCache
 from basedsl_cute.utils.epilogue import per_column
 
-_MOST_PLANS = 4096
-_NOTHING: tuple[Any, ...] = ()
 
-
+@explains_arguments
 def matmul(
     a: Any,
     b: Any,
@@ -61,9 +63,10 @@ def matmul(
     alpha: float | None = None,
     out_dtype: Any = None,
     epilogue: Any = None,
-    operands: tuple[Any, ...] = _NOTHING,
+    operands: tuple[Any, ...] = NOTHING,
     tf32: bool = False,
     config: Any = None,
+    out_format: str | None = None,
 ) -> Any:
     """Compute activation(alpha * a @ b + bias) + residual in one kernel (two for a very long K).
 
@@ -91,7 +94,13 @@ def matmul(
         operands: a tuple of arrays that broadcast to the result, or numbers, for `epilogue`.
         tf32: see above.
         config: a `Config` of a module in `ops.blackwell`, `ops.hopper` or `ops.ampere`, instead of
-            the chosen one.
+            the chosen one; or "tune": the one that is fastest in measurements, which the first call
+            for arrays of a kind takes on a GPU. The result is kept on disk, for this GPU.
+        out_format: a block-scaled format (see `quantize`), which the results of a block-scaled
+            product are quantised to in the kernel.
+
+    On data-center Blackwell both may be block-scaled: `matmul(quantize(x, "nvfp4"), quantize(w,
+    "nvfp4").T)`. The result is Float32 by default, or a `BlockScaled` with `out_format`.
 
     Returns `out`, or the new array. PyTorch computes gradients of a, b, bias, residual and alpha,
     and compiles calls, unless there is an `out`, a `config`, an `epilogue` or an activation of your
@@ -110,6 +119,16 @@ def matmul(
            [0., 0., 0.],
            [0., 0., 0.]], dtype=float32)
     """
+    if isinstance(a, BlockScaled) or isinstance(b, BlockScaled):
+        lib = library(getattr(a, "elements", a))
+        like = getattr(a, "elements", a)
+        extras = epilogue_operands(lib, like, bias, residual, alpha, epilogue, operands)
+        fused = _fused(activation, alpha, bias, residual, epilogue, extras)
+        return block_scaled_matmul(a, b, extras, fused, out, out_dtype, out_format, config)
+    if out_format is not None:
+        raise DSLTypeError(
+            "out_format= is for block-scaled operands", hint="quantize them, or the result"
+        )
     lib = library(a)
     if (
         lib.records(a, b, bias, residual, alpha)
@@ -119,12 +138,12 @@ def matmul(
         from basedsl_cute.ops.gemm.torch_matmul import torch_matmul  # it imports PyTorch
 
         return torch_matmul(a, b, bias, residual, alpha, activation, out_dtype, tf32)
-    extras = _extras(lib, a, bias, residual, alpha, epilogue, operands)
+    extras = epilogue_operands(lib, a, bias, residual, alpha, epilogue, operands)
     key = (
         lib.key(a),
         _key(lib, b, "b"),
         None if out is None else _key(lib, out, "out"),
-        tuple([_key(lib, x, "an operand") if _is_array(x) else type(x) for x in extras]),
+        tuple([_key(lib, x, "an operand") if is_array(x) else type(x) for x in extras]),
         (bias is None, residual is None, alpha is None),
         activation,
         epilogue,
@@ -140,30 +159,19 @@ def matmul(
             f"matmul: activation, epilogue, out_dtype and config are static: {error}"
         ) from None
     if plan is None:
-        if epilogue is None and (extras or activation is not None):
-            fused = FusedEpilogue(
-                activation, alpha is not None, bias is not None, residual is not None
-            )
-        else:
-            fused = epilogue
+        fused = _fused(activation, alpha, bias, residual, epilogue, extras)
         plan = _plan(Request(lib, a, b, out, extras, fused, out_dtype, tf32, config))
-        if len(_plans) >= _MOST_PLANS:
-            _plans.clear()
-        _plans[key] = plan
+        _plans.keep(key, plan)
     return plan.run(lib, a, b, out, extras)
 
 
-def _is_array(x: Any) -> bool:
-    return not isinstance(x, int | float)
-
-
-def _in_float64(lib: ArrayLibrary, like: Any, x: Any) -> Any:
-    """An array of the number, if it is one."""
-    if not isinstance(x, float):
-        return x
-    made = lib.empty((1,), like.dtype, like)
-    made[...] = x
-    return made
+def _fused(
+    activation: Any, alpha: Any, bias: Any, residual: Any, epilogue: Any, extras: tuple[Any, ...]
+) -> Any:
+    """The epilogue of a call: the user's, one of the keywords, or None."""
+    if epilogue is None and (extras or activation is not None):
+        return FusedEpilogue(activation, alpha is not None, bias is not None, residual is not None)
+    return epilogue
 
 
 def _is_users(epilogue: Any) -> bool:
@@ -180,43 +188,6 @@ def _key(lib: ArrayLibrary, x: Any, name: str) -> Any:
             hint="pass arrays of one library",
         )
     return lib.key(x)
-
-
-def _extras(
-    lib: ArrayLibrary,
-    a: Any,
-    bias: Any,
-    residual: Any,
-    alpha: Any,
-    epilogue: Any,
-    operands: tuple[Any, ...],
-) -> tuple[Any, ...]:
-    """The epilogue's operands, in the order of `FusedEpilogue` or of the user's function."""
-    if alpha is bias is residual is epilogue is None and operands is _NOTHING:
-        return ()
-    if isinstance(alpha, int | np.generic):
-        alpha = float(alpha)
-    # Numbers are Float32 in kernels, arrays what they are.
-    is_wide = str(a.dtype).endswith("float64")
-    if is_wide:
-        alpha = _in_float64(lib, a, alpha)
-    own = tuple([x for x in (alpha, bias, residual) if x is not None])
-    if not isinstance(operands, tuple | list):
-        raise DSLTypeError(
-            f"operands= is {with_article(type(operands))}",
-            hint="pass a tuple of arrays and numbers: operands=(x,)",
-        )
-    if epilogue is None:
-        if len(operands):
-            raise DSLTypeError("operands= are those of an epilogue", hint="pass epilogue= too")
-        return own
-    if own:
-        raise DSLTypeError(
-            "an epilogue replaces bias, residual and alpha",
-            hint="take them as operands: epilogue=lambda sums, bias: ..., operands=(bias,)",
-        )
-    given = [x.item() if isinstance(x, np.generic) else x for x in operands]
-    return tuple([_in_float64(lib, a, x) for x in given] if is_wide else given)
 
 
 # Plans -------------------------------------------------------------------------------------------
@@ -319,7 +290,7 @@ class EmptySums:
         return self.plan.run(lib, self._zeros(lib, a, -1), self._zeros(lib, b, -2), out, extras)
 
 
-_plans: dict[Any, Plan | EmptySums] = {}
+_plans: PlanCache[Plan | EmptySums] = PlanCache()
 _kernels: dict[Any, Callable[..., Any]] = {}
 
 
@@ -335,6 +306,7 @@ class Request(NamedTuple):
     out_dtype: Any
     tf32: bool
     config: Any
+    is_candidate: bool = False  # `config` is one of those that tuning compares
 
 
 class Product(NamedTuple):
@@ -357,6 +329,8 @@ class Product(NamedTuple):
 
 def _plan(request: Request) -> Plan | EmptySums:
     """Check the arguments of a call, choose its kernel and compile it."""
+    if isinstance(request.config, str) and request.config == TUNE:
+        return _tuned_plan(request)
     product = _checked(request)
     if product.extents[2] == 0 and 0 not in product.full:
         return EmptySums(request)
@@ -370,7 +344,7 @@ def _plan(request: Request) -> Plan | EmptySums:
     views, extra_views, columns = matrix_views(
         *infos, product.given, product.batch, product.extents
     )
-    if config is None and (tf32 or product.a.dtype is not cute.Float32):
+    if (config is None or request.is_candidate) and (tf32 or product.a.dtype is not cute.Float32):
         views = with_copies_for_tma(views, product.a, product.b, product.extents[2])
     processors = _processors(product.a)
     kernel, config = choose_kernel(
@@ -405,6 +379,41 @@ def _plan(request: Request) -> Plan | EmptySums:
     )
 
 
+def _tuned_plan(request: Request) -> Plan | EmptySums:
+    """The plan that takes least in measurements; on the simulator the usual one."""
+    usual = _plan(request._replace(config=None))
+    if not (isinstance(usual, Plan) and usual.problem and current_target().is_gpu):
+        return usual
+    lib, a, b, extras = request.lib, request.a, request.b, request.extras
+    result = lib.empty(usual.shape, usual.dtype, a) if request.out is None else request.out
+    infos = (operand_info(a, "a"), operand_info(b, "b"), operand_info(result, "out"))
+    views = (usual.a, usual.b, usual.c)
+    shape = problem_shape(*views, infos[0].shape[-1])
+    candidates = configs_to_measure(
+        usual.problem.kernel,
+        infos[0].dtype,
+        infos[2].dtype,
+        shape,
+        _tma_support(views, infos),
+        _processors(infos[0]),
+    )
+
+    def plan_of(config: Any) -> Any:
+        return _plan(request._replace(config=config, is_candidate=True))
+
+    def measure(config: Any) -> float:
+        plan = plan_of(config)
+        arrays = plan.a.of(a, lib), plan.b.of(b, lib), plan.c.of(result, lib)
+        pairs = zip(extras, plan.extras, strict=True)
+        more = tuple(x if v is None else v.of(x, lib) for x, v in pairs)
+        return microseconds(lib, plan, arrays, plan.workspace, more)
+
+    names = tuple(one.dtype.__name__ for one in infos)
+    kind = (names, shape, replace(usual.problem, config=None))
+    found = fastest_config(candidates, measure, product, kind, lib.stream(a))
+    return usual if found is None else plan_of(found)
+
+
 def _checked(request: Request) -> Product:
     """The product of a call; DSLTypeError for arguments that do not fit together."""
     lib, a, b, out = request.lib, request.a, request.b, request.out
@@ -422,7 +431,7 @@ def _checked(request: Request) -> Product:
         checked_out(out, shape, kind if request.out_dtype is not None else None)
     missing = _missing_mode(ranks, len(shape))
     given = [
-        operand_info(x, "an operand", missing) if _is_array(x) else None for x in request.extras
+        operand_info(x, "an operand", missing) if is_array(x) else None for x in request.extras
     ]
     check_devices(info_a, info_b, *given, *([] if out is None else [operand_info(out, "out")]))
     product = Product(ranks, info_a, info_b, given, batch, (m, n, k), shape, dtype)
@@ -500,7 +509,7 @@ def _compiled(
         # A user's function may read values that change: a call of the jit function checks them.
         return lambda *arguments: product(*arguments, problem)
     kinds = tuple(tensor_argument(x, None, "") for x in arrays)
-    more = tuple(tensor_argument(x, None, "") if _is_array(x) else type(x) for x in extras)
+    more = tuple(tensor_argument(x, None, "") if is_array(x) else type(x) for x in extras)
     key = (problem, kinds, more, current_target().name)
     found = _kernels.get(key)
     if found is None:
@@ -519,7 +528,7 @@ def product(
     problem: cute.Constexpr,
 ):
     """C = epilogue(A B) for arrays (M, K), (K, N), (M, N), or with batches as a first mode."""
-    a, b, c = _kernel_order(a), cute.select(_kernel_order(b), [1, 0, 2]), _kernel_order(c)
+    a, b, c = kernel_order(a), cute.select(kernel_order(b), [1, 0, 2]), kernel_order(c)
     a, b, c = (
         matrix(x, vector, major)
         for x, vector, major in zip((a, b, c), problem.vectors, problem.majors, strict=True)
@@ -532,7 +541,7 @@ def product(
         if not isinstance(x, cute.Tensor)
         else per_column(x, c.shape)
         if is_column
-        else _kernel_order(x)
+        else kernel_order(x)
         for x, is_column in zip(extras, problem.columns, strict=True)
     )
     on = cute.Stream(stream.ir_value())
@@ -553,10 +562,3 @@ def product(
         ampere_gemm.gemm(a, b, c, blocks, *rest, problem.vectors, stream=on)
     else:
         sgemm.sgemm(a, b, c, *rest, problem.vectors, stream=on)
-
-
-def _kernel_order(x: Any) -> Any:
-    """The tensor (rows, columns) or (batches, rows, columns) as (rows, columns, batches)."""
-    if cute.rank(x.layout) == 3:
-        return cute.select(x, [1, 2, 0])
-    return cute.append_ones(x, up_to_rank=3)

@@ -30,6 +30,13 @@ def matrix(x, vector=1, major=None):
     return cute.make_tensor(pointer, cute.make_layout(tuple(shape), stride=tuple(stride)))
 
 
+def kernel_order(x):
+    """The tensor (rows, columns) or (batches, rows, columns) as (rows, columns, batches)."""
+    if cute.rank(x.layout) == 3:
+        return cute.select(x, [1, 2, 0])
+    return cute.append_ones(x, up_to_rank=3)
+
+
 def transposed(x):
     """The transposed view of a matrix (rows, columns, batches); a number stays as it is."""
     return cute.select(x, [1, 0, 2]) if isinstance(x, cute.Tensor) else x

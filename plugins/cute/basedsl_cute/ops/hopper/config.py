@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,9 @@ __all__ = [
     "Kinds",
     "check_config",
     "choose_config",
+    "every_config",
     "fastest_config",
+    "modelled_cycles",
 ]
 
 SHARED_MEMORY = TARGETS["sm_90a"].smem_per_block  # bytes
@@ -86,12 +89,15 @@ class Config:
 
     def piece(self, dtype: Any) -> tuple[int, int]:
         """(M, N) of the piece of C that a consumer stores at once, in elements: 64 rows of 128
-        bytes, or of the largest multiple of 8 columns and 16 bytes that divides the tile's N.
+        bytes, or of the largest power of two columns, at least 8 and 16 bytes, that divides the
+        tile's N.
 
         Raises DSLTypeError if none does.
         """
         unit = max(8, 128 // dtype.width)
-        fits = [n for n in range(unit, 1024 // dtype.width + 1, unit) if self.tile[1] % n == 0]
+        widths = (n for n in (8, 16, 32, 64, 128) if unit <= n <= 1024 // dtype.width)
+        # Powers of two: ptxas serialises the wgmma of a thread with vectors of other lengths.
+        fits = [n for n in widths if self.tile[1] % n == 0]
         if not fits:
             raise DSLTypeError(
                 f"a tile of {self.tile[1]} columns cannot be stored as {dtype.__name__}",
@@ -171,23 +177,58 @@ def fastest_config(
     the multiplication (wgmma multiplies 64 x 256 x 32 bytes in 128 cycles) and the loads from L2.
     The epilogue is added for the last tile, or for all where nothing overlaps it.
     """
+    made = (Config(**c | {"tile": (*c["tile"], 1024 // bits)}) for c in candidates)
+    timed = ((modelled_cycles(cfg, m, n, k, bits, blocks, bits_of_c), cfg) for cfg in made)
+    return min(timed, key=lambda found: found[0])
+
+
+def modelled_cycles(
+    cfg: Config, m: int, n: int, k: int, bits: int, blocks: int, bits_of_c: int = 16
+) -> float:
+    """The cycles of a product by the model of `fastest_config`, with the same parameters."""
     steps = -(-k * bits // 1024)
     from_l2 = _L2_BYTES_PER_CYCLE[(m + n) * k * bits / 8 > _L2_RESIDENT_BYTES]
+    rows, columns, _ = cfg.tile
+    cm, cn = cfg.cluster
+    clusters = -(-m // (rows * cm)) * -(-n // (columns * cn))
+    rounds = -(-clusters // max(1, blocks // (cm * cn)))
+    loads = 128 * (rows / cn + columns / cm) / from_l2
+    tile = steps * max(rows * columns / 32, loads)
+    out = rows * columns * _EPILOGUE_CYCLES
+    if cfg.pingpong or cfg.defers(bits_of_c):
+        return rounds * max(tile, out) + out
+    return rounds * (tile + out)
 
-    def estimated_time(cfg: Config) -> float:
-        rows, columns, _ = cfg.tile
-        cm, cn = cfg.cluster
-        clusters = -(-m // (rows * cm)) * -(-n // (columns * cn))
-        rounds = -(-clusters // max(1, blocks // (cm * cn)))
-        loads = 128 * (rows / cn + columns / cm) / from_l2
-        tile = steps * max(rows * columns / 32, loads)
-        out = rows * columns * _EPILOGUE_CYCLES
-        if cfg.pingpong or cfg.defers(bits_of_c):
-            return rounds * max(tile, out) + out
-        return rounds * (tile + out)
 
-    made = (Config(**c | {"tile": (*c["tile"], 1024 // bits)}) for c in candidates)
-    return min(((estimated_time(cfg), cfg) for cfg in made), key=lambda found: found[0])
+@functools.cache
+def every_config(bits: int) -> tuple[Config, ...]:
+    """All configurations worth measuring, for operands of `bits` bits into a C of 16: tiles of any
+    width, with as many stages as fit, alone and in clusters of two.
+    """
+    made = []
+    for rows, consumers, pingpong, widest in _SHAPES:
+        for columns in range(64, widest + 1, 16):
+            slots = 2 * consumers * 64 * 128
+            stages = (SHARED_MEMORY - 2048 - slots) // ((rows + columns) * 128)
+            for cluster in ((1, 1), (2, 1), (1, 2)):
+                made.append(
+                    Config(
+                        (rows, columns, 1024 // bits),
+                        min(stages, 10),
+                        consumers,
+                        pingpong,
+                        cluster,
+                        along_m=pingpong,
+                        deferred=not pingpong,
+                    )
+                )
+    return tuple(made)
+
+
+# Rows of a tile, warpgroups that multiply, whether in turn, and the most columns: those whose sums
+# stay in registers.
+_SHAPES = ((64, 2, True, 256), (128, 2, True, 128), (128, 2, False, 256), (192, 3, False, 160),
+           (256, 2, False, 128))  # fmt: skip
 
 
 def check_config(kinds: Kinds, cfg: Config) -> None:

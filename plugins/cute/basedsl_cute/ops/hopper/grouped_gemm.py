@@ -11,15 +11,22 @@ begin and end at multiples of 16 bytes is written by ordinary stores instead.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
-
-import numpy as np
 
 import basedsl_cute as cute
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import tma, warpgroup
+from basedsl_cute.ops.gemm.groups import (
+    WORDS,
+    OwnMaps,
+    Tables,
+    can_tma_store,
+    contiguous_mode,
+    is_tma_aligned,
+    patterns,
+    tables,
+)
 from basedsl_cute.ops.hopper import config
 from basedsl_cute.ops.hopper.collective import (
     LoadParams,
@@ -38,17 +45,14 @@ from basedsl_cute.ops.hopper.collective import (
     wgmma_over_warpgroups,
 )
 from basedsl_cute.ops.hopper.config import Kinds, check_config
-from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.group_scheduler import (
     StaticPersistentGroupTileScheduler,
     create_initial_search_state,
 )
-from basedsl_cute.utils.tensormap_manager import TensorMapManager, TensorMapUpdateMode
+from basedsl_cute.utils.tensormap_manager import TensorMapUpdateMode
 from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
 
 __all__ = ["Config", "Kinds", "grouped_gemm", "maps_of", "tables"]
-
-WORDS = 16  # of 8 bytes: a tensor map
 
 
 @dataclass(frozen=True)
@@ -61,58 +65,6 @@ class Config(config.Config):
 def maps_of(cfg: Config) -> int:
     """The number of tensor maps of a block: one of A, one of B, and one of C for each consumer."""
     return 2 + cfg.consumers
-
-
-class Tables(NamedTuple):
-    """The tables of groups in device memory: the parameters of `grouped_gemm`."""
-
-    sizes: Any
-    strides: Any
-    addresses: Any
-
-    def matrix(self, group: Any, operand: int, shape: Any, kinds: Kinds, align: int = 16) -> Any:
-        """The tensor A (0), B (1) or C (2) of a group, assumed to be aligned to `align` bytes."""
-        dtype = (kinds.a, kinds.b, kinds.c)[operand]
-        address = self.addresses[group, operand]
-        pointer = cute.make_ptr(dtype, address, cute.AddressSpace.gmem, assumed_align=align)
-        stride = [self.strides[group, operand, i] for i in range(2)]
-        stride[contiguous_mode(operand, kinds)] = 1
-        return cute.make_tensor(pointer, cute.make_layout(shape, stride=tuple(stride)))
-
-
-def contiguous_mode(operand: int, kinds: Kinds) -> int:
-    """The contiguous mode, 0 or 1, of A (0), B (1) or C (2)."""
-    major = (kinds.major_a, kinds.major_b, kinds.major_c)[operand]
-    return 1 if major is sm90.LayoutEnum.ROW_MAJOR else 0
-
-
-class OwnMaps:
-    """The tensor maps of one block in global memory, and its scratch memory for updating them."""
-
-    __dsl_leaf__ = True
-
-    def __init__(self, maps: Any, block: Any, scratch: Any, mode: TensorMapUpdateMode) -> None:
-        self._manager = TensorMapManager(mode)
-        self._scratch = scratch
-        self._places = cute.slice_(maps, (block, None, None)).iterator
-
-    def begin(self, atom: Any, which: int, warp: Any) -> None:
-        """Have warp `warp` copy the atom's tensor map to where it is updated."""
-        in_smem = self._manager.tensormap_update_mode is TensorMapUpdateMode.SMEM
-        at = (self._scratch if in_smem else self._places) + WORDS * which
-        self._manager.init_tensormap_from_atom(atom, at, warp)
-
-    def place(self, which: Any) -> Any:
-        """The address of tensor map `which` in global memory."""
-        return self._places + WORDS * which
-
-    def change(self, atoms: Any, which: Any, tensors: Any, warp: Any) -> None:
-        """Have warp `warp` update the maps from `which` on to describe `tensors`."""
-        places = [self.place(which + i) for i in range(len(atoms))]
-        staging = [self._scratch + WORDS * (which + i) for i in range(len(atoms))]
-        self._manager.update_tensormap(tensors, atoms, places, warp, staging)
-        for place in places:
-            self._manager.fence_tensormap_update(place)
 
 
 @cute.kernel
@@ -352,19 +304,6 @@ def consumer_warpgroup(tile, scheduler, tables, own, kinds: cute.Constexpr, cfg:
         stores.producer_tail()
 
 
-def is_tma_aligned(x: Any, along: int) -> Any:
-    """True if the address, and the stride of the mode that is not `along`, the contiguous one, are
-    multiples of 16 bytes.
-    """
-    stride = cute.Int64(x.stride[1 - along]) * (x.element_type.width // 8)
-    return (x.iterator.toint() | stride) % 16 == 0
-
-
-def can_tma_store(c: Any, along: int) -> Any:
-    """True if C is `is_tma_aligned` and its contiguous extent is a multiple of 16 bytes, too."""
-    return is_tma_aligned(c, along) & (c.shape[along] * (c.element_type.width // 8) % 16 == 0)
-
-
 @cute.jit
 def store_inside(c, staged, where, piece, thread, kinds: cute.Constexpr):
     """Write the part of a piece in shared memory that lies inside C, by all 128 threads."""
@@ -409,15 +348,7 @@ def grouped_gemm(
     check_majors(kinds)
     check_config(kinds, cfg)
     cm, cn = cfg.cluster
-    # The atoms' own tensor maps are patterns: of any tensor with the same mode contiguous.
-    patterns = [
-        cute.make_tensor(
-            cute.recast_ptr(maps.iterator, dtype=dtype),
-            cute.make_layout((64, 64), stride=(64, 1) if contiguous_mode(i, kinds) else (1, 64)),
-        )
-        for i, dtype in enumerate((kinds.a, kinds.b, kinds.c))
-    ]
-    (load_a, _), (load_b, _), (store_c, _) = tma_atoms(patterns, kinds, cfg)
+    (load_a, _), (load_b, _), (store_c, _) = tma_atoms(patterns(maps, kinds), kinds, cfg)
     clusters = maps.shape[0] // (cm * cn)
     schedule = PersistentTileSchedulerParams((cm, cn, clusters), (cm, cn, 1))
     grouped_kernel(
@@ -437,25 +368,4 @@ def grouped_gemm(
         stream=stream,
         min_blocks_per_mp=1,
         use_pdl=cfg.overlap,
-    )
-
-
-def tables(triples: Sequence[Any]) -> tuple[Any, Any, Any]:
-    """The tables `sizes`, `strides` and `addresses` of `grouped_gemm`, as NumPy arrays.
-
-    `triples` are the groups (a, b, c), of NumPy arrays or PyTorch tensors: (M, K), (N, K), (M, N).
-    """
-    sizes, strides, addresses = [], [], []
-    for a, b, c in triples:
-        sizes.append((a.shape[0], b.shape[0], a.shape[1], 1))
-        if isinstance(a, np.ndarray):
-            strides.append([[s // x.itemsize for s in x.strides] for x in (a, b, c)])
-            addresses.append([x.ctypes.data for x in (a, b, c)])
-        else:
-            strides.append([x.stride() for x in (a, b, c)])
-            addresses.append([x.data_ptr() for x in (a, b, c)])
-    return (
-        np.array(sizes, np.int32).reshape(-1, 4),
-        np.array(strides, np.int32).reshape(-1, 3, 2),
-        np.array(addresses, np.int64).reshape(-1, 3),
     )

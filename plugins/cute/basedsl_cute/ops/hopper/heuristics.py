@@ -15,7 +15,7 @@ from typing import Any
 from basedsl_cute.ops.hopper import config, parallel_split_k
 from basedsl_cute.ops.hopper.split_k_gemm import Config
 
-__all__ = ["CANDIDATES", "choose_hopper_kernel"]
+__all__ = ["CANDIDATES", "choose_hopper_kernel", "ranked_hopper_kernels"]
 
 # The configurations of `split_k_gemm` to compare. Where a multiprocessor could have several blocks
 # of a small grid, some get two and others none, so that more stages of one block are better there.
@@ -25,14 +25,18 @@ CANDIDATES: tuple[dict[str, Any], ...] = (
     {"tile": (64, 16), "stages": 7, "blocks_per_sm": 3},
     {"tile": (64, 32), "stages": 12},
     {"tile": (64, 32), "stages": 6, "blocks_per_sm": 3},
+    {"tile": (64, 48), "stages": 12},
     {"tile": (64, 64), "stages": 12},
     {"tile": (64, 64), "stages": 6, "blocks_per_sm": 2},
+    {"tile": (64, 96), "stages": 10},
     {"tile": (64, 128), "stages": 9},
     {"tile": (128, 16), "stages": 4, "blocks_per_sm": 3, "consumers": 2},
     {"tile": (128, 64), "stages": 4, "blocks_per_sm": 2, "consumers": 2},
+    {"tile": (128, 96), "stages": 3, "blocks_per_sm": 2, "consumers": 2},
     {"tile": (128, 128), "stages": 3, "blocks_per_sm": 2, "consumers": 2},
 )
 _MIN_STEPS = 4  # of K for each block
+_MOST_ROUNDS = 2  # of tiles over the multiprocessors, where blocks of a cluster share K
 
 _CLOCK = 1750.0  # cycles in a microsecond
 _MEMORY = 3.85e6  # bytes in a microsecond from device memory
@@ -50,6 +54,7 @@ _MAX_WORKSPACE = 2**24  # bytes
 _WORTH = 0.93  # the fraction of the usual choice's time that another has to reach
 _REDUCTION = 2.0  # microseconds of the kernel that reduces partial sums
 _REDUCED = 3.5e6  # bytes that it reads or writes in a microsecond
+_NOT_WORTH = 2.0  # times the shortest time by the model: what takes longer is not measured
 _HOPPER = (1.0, 1.2)  # offset (microseconds) and factor on the model of `ops.hopper.config`
 
 
@@ -84,8 +89,100 @@ def choose_hopper_kernel(
         time, _, cfg = _one_kernel(-(-m // 128) * 128, n, each, parts, bits, 32, processors, True)
         time += _REDUCTION + m * n * (4 * parts + bits_of_c / 8) / _REDUCED
         if time < best:
-            best, found = time, (time, "hopper parts", parallel_split_k.Config(parts, cfg))
+            made = parallel_split_k.Config(parts, cfg, _sharing(m, n, parts, processors))
+            best, found = time, (time, "hopper parts", made)
     return found[1:]
+
+
+def ranked_hopper_kernels(
+    m: int,
+    n: int,
+    k: int,
+    batches: int,
+    bits: int,
+    bits_of_c: int,
+    processors: int,
+    stores: bool,
+    is_column_major: bool = False,
+    most: int = 8,
+) -> list[Any]:
+    """The configurations to measure, for the parameters of `choose_hopper_kernel`: of each of the
+    three kernels the `most` that are fastest by the model, of many more than it compares.
+    """
+    shape = m, n, k, batches, bits, bits_of_c
+    usual = sum(_candidates(bits), ())
+    single = [
+        (time, cfg)
+        for time, cfg in (_timed_hopper(*shape, processors) if stores else ())
+        if bits_of_c <= 16 or cfg in usual
+    ]
+    split = _timed_split(*shape, processors)
+    parts: list[tuple[float, Any]] = []
+    if batches == 1:
+        if is_column_major:
+            m, n = n, m
+        for count in (*_PARTS, 64, 128):
+            each, rest = divmod(k, count)
+            whole = not rest and each * bits % 1024 == 0
+            if not whole or each * bits < 4 * 1024 or 4 * count * m * n > 2 * _MAX_WORKSPACE:
+                continue
+            inner = -(-m // 128) * 128, n, each, count, bits, 32
+            reduced = _REDUCTION + m * n * (4 * count + bits_of_c / 8) / _REDUCED
+            best = [f for f in _timed_hopper(*inner, processors) if f[1] in usual][:2]
+            best += _timed_split(*inner, processors)[:2]
+            parts += [(time + reduced, parallel_split_k.Config(count, cfg)) for time, cfg in best]
+    found = [sorted(kind, key=lambda f: f[0])[:most] for kind in (single, split, parts)]
+    ranked = sorted((f for kind in found for f in kind), key=lambda f: f[0])
+    return [cfg for time, cfg in ranked if time < _NOT_WORTH * ranked[0][0]]
+
+
+@functools.cache
+def _candidates(bits: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The candidates of `ops.hopper.config` for operands of `bits` bits, and the extra ones."""
+    usual, extra = (
+        tuple(config.Config(**c | {"tile": (*c["tile"], 1024 // bits)}) for c in every)
+        for every in (config.CANDIDATES, config.EXTRA_CANDIDATES)
+    )
+    return usual, extra
+
+
+def _timed_hopper(
+    m: int, n: int, k: int, batches: int, bits: int, bits_of_c: int, processors: int
+) -> list[tuple[float, Any]]:
+    """Microseconds by the model for each configuration of `ops.hopper.gemm`, least first."""
+    once = _memory_time(m, n, k, batches, bits, bits_of_c)
+    every = (
+        (config.modelled_cycles(cfg, m * batches, n, k, bits, processors, bits_of_c), cfg)
+        for cfg in {*config.every_config(bits), *sum(_candidates(bits), ())}
+    )
+    timed = ((_HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once), cfg) for cycles, cfg in every)
+    return sorted(timed, key=lambda found: (found[0], str(found[1])))
+
+
+def _timed_split(
+    m: int, n: int, k: int, batches: int, bits: int, bits_of_c: int, processors: int
+) -> list[tuple[float, Any]]:
+    """Microseconds by the model for each configuration of `split_k_gemm`, least first."""
+    once = _memory_time(m, n, k, batches, bits, bits_of_c)
+    every = [
+        *_configurations(bits, m < n),
+        *(
+            Config((rows, columns, 1024 // bits), 6 if rows == 64 else 5, rows // 64, split, m < n)
+            for rows, columns in ((64, 96), (64, 128), (128, 64), (128, 96), (128, 128))
+            for split in (1, 2, 4, 8)
+        ),
+    ]
+    timed = ((_estimated_time(c, m, n, k, batches, bits, once, processors), c) for c in every)
+    return sorted(timed, key=lambda found: found[0])
+
+
+def _sharing(m: int, n: int, parts: int, processors: int) -> int:
+    """The threads that reduce a vector together: so many that each multiprocessor has a block."""
+    sharing = 1
+    blocks = m * n // (parallel_split_k.VECTOR * parallel_split_k.THREADS)
+    while sharing < min(8, parts // 2) and 2 * sharing * blocks <= processors:
+        sharing *= 2
+    return sharing
 
 
 def _one_kernel(
@@ -100,15 +197,34 @@ def _one_kernel(
     )
     time, cfg = min(every, key=lambda found: found[0])
     if stores:
-        of_hopper = m * batches, n, k, bits, processors, bits_of_c
-        cycles, hopper = config.fastest_config(*of_hopper)
-        fewer, other = config.fastest_config(*of_hopper, config.EXTRA_CANDIDATES)
-        if bits_of_c < 32 and fewer < _WORTH * cycles:  # wider ones would not stay in registers
-            cycles, hopper = fewer, other
-        its = _HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once)
+        its, hopper = _fastest_hopper(m, n, k, batches, bits, bits_of_c, processors)
         if its <= time:
             return its, "hopper", hopper
     return time, "hopper split", cfg
+
+
+def _fastest_hopper(
+    m: int, n: int, k: int, batches: int, bits: int, bits_of_c: int, processors: int
+) -> tuple[float, Any]:
+    """The time (microseconds) and configuration of the fastest persistent kernel: one of the usual
+    ones, unless one of the others is worth being compiled.
+    """
+    once = _memory_time(m, n, k, batches, bits, bits_of_c)
+
+    def timed(cfg: Any) -> float:
+        cycles = config.modelled_cycles(cfg, m * batches, n, k, bits, processors, bits_of_c)
+        tiles = -(-m // cfg.tile[0]) * -(-n // cfg.tile[1]) * batches
+        loading = max(1.0, _LOADING * processors / min(tiles, processors))
+        return _HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once * loading)
+
+    best, found = math.inf, None
+    every = (*_candidates(bits), config.every_config(bits))
+    # Wider ones would not stay in registers.
+    for kind in every if bits_of_c < 32 else every[:1]:
+        time, cfg = min(((timed(cfg), cfg) for cfg in kind), key=lambda found: found[0])
+        if time < _WORTH * best:
+            best, found = time, cfg
+    return best, found
 
 
 def _memory_time(m: int, n: int, k: int, batches: int, bits: int, bits_of_c: int) -> float:
@@ -130,7 +246,7 @@ def _is_candidate(cfg: Config, shorter: int) -> bool:
     `ops.hopper.gemm` is always faster.
     """
     rows, columns, _ = cfg.tile
-    return rows == 64 or (columns < 128 and shorter <= columns)
+    return rows == 64 or shorter <= columns
 
 
 def _splits(rows: int, columns: int) -> tuple[int, ...]:
@@ -150,6 +266,8 @@ def _estimated_time(
         return math.inf
     steps = -(-steps // cfg.split)
     tiles = -(-across // rows) * -(-along // columns) * batches
+    if cfg.split > 1 and tiles >= _MOST_ROUNDS * processors:
+        return math.inf  # clusters take too long to begin (measured: 0.65 to 0.85 of cuBLAS)
     blocks = tiles * cfg.split
     # A cluster lies in one GPC: clusters of 3 and more blocks leave a tenth of it idle.
     usable = processors if cfg.split < 3 else processors * 10 // 11

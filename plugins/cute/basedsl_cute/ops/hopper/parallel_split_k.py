@@ -33,12 +33,15 @@ class Config:
 
     parts: int  # slices of K, each a multiple of 16 bytes
     gemm: Any  # a Config of `ops.hopper.gemm` or `ops.hopper.split_k_gemm`
+    sharing: int = 1  # threads that reduce one vector of C together, for a small C
 
     def __post_init__(self) -> None:
         if self.parts < 2:
             raise ValueError(f"{self}: K must be cut into 2 parts or more")
         if not isinstance(self.gemm, hopper_gemm.Config | split_k_gemm.Config):
             raise ValueError(f"{self}: gemm must be a Config of hopper.gemm or hopper.split_k_gemm")
+        if self.sharing not in (1, 2, 4, 8) or self.sharing > self.parts:
+            raise ValueError(f"{self}: 1, 2, 4 or 8 threads share a vector, at most `parts`")
 
     def check_parts(self, k: int, bits: int) -> None:
         """Raise DSLTypeError unless K, in elements of `bits` bits, divides into the slices."""
@@ -59,25 +62,41 @@ def sum_kernel(
     parts: cute.Tensor,
     c: cute.Tensor,
     operands: tuple,
-    count: cute.Constexpr,
+    cfg: cute.Constexpr,
     epilogue_op: cute.Constexpr,
     vector: cute.Constexpr,
-    overlap: cute.Constexpr,
 ):
-    """Reduce `count` matrices of partial sums: one vector of C for each thread."""
-    if cute.const_expr(overlap):
+    """Reduce the matrices of partial sums: a vector of C for each thread, or for several that
+    `sharing` makes share it, each with the next slices of K.
+    """
+    if cute.const_expr(cfg.gemm.overlap):
         arch.griddepcontrol_launch_dependents()
         arch.griddepcontrol_wait()
+    vectors = THREADS // cfg.sharing  # of a block
     of_a_line = cute.ceil_div(c.shape[1], vector)
-    number = arch.block_idx()[0] * THREADS + arch.thread_idx()[0]
+    thread = arch.thread_idx()[0]
+    number = arch.block_idx()[0] * vectors + thread % vectors
+    share = thread // vectors
     line = number // of_a_line
-    if line < c.shape[0]:
-        at = (line, number % of_a_line)
-        own_parts = cute.local_tile(parts, (1, vector, count), (*at, 0))
-        total = cute.make_rmem_tensor((vector,), parts.element_type)
-        total.store(own_parts[0, None, 0].load())
-        for i in cute.range(1, count, unroll=16):
+    at = (line, number % of_a_line)
+    inside = line < c.shape[0]
+    total = cute.make_rmem_tensor((vector,), parts.element_type)
+    total.fill(0)
+    if inside:
+        first, last = share * cfg.parts // cfg.sharing, (share + 1) * cfg.parts // cfg.sharing
+        own_parts = cute.local_tile(parts, (1, vector, cfg.parts), (*at, 0))
+        total.store(own_parts[0, None, first].load())
+        for i in cute.range(first + 1, last, unroll=16):
             total.store(total.load() + own_parts[0, None, i].load())
+    if cute.const_expr(cfg.sharing > 1):
+        shared = arch.alloc_smem(parts.element_type, vector * THREADS)
+        shared = cute.make_tensor(shared, cute.make_layout((vector, THREADS)))
+        cute.autovec_copy(total, shared[None, thread])
+        arch.sync_threads()
+        for i in cute.range_constexpr(1, cfg.sharing):
+            following = (thread + i * vectors) % THREADS
+            total.store(total.load() + shared[None, following].load())
+    if inside and share == 0:
         results = OutputTile(c, operands).of_batch(0)
         results = results.each(lambda x: cute.local_tile(x, (1, vector), at)[0, None])
         results.put(total, epilogue_op)
@@ -116,8 +135,8 @@ def gemm(
     else:
         split_k_gemm.gemm(a, b, sums, cfg.gemm, vector=VECTOR, stream=stream, pads=True)
     vectors = c.shape[0] * cute.ceil_div(c.shape[1], vector)
-    sum_kernel(sums, c, operands, cfg.parts, epilogue_op, vector, cfg.gemm.overlap).launch(
-        grid=(cute.ceil_div(vectors, THREADS), 1, 1),
+    sum_kernel(sums, c, operands, cfg, epilogue_op, vector).launch(
+        grid=(cute.ceil_div(vectors, THREADS // cfg.sharing), 1, 1),
         block=(THREADS, 1, 1),
         stream=stream,
         use_pdl=cfg.gemm.overlap,

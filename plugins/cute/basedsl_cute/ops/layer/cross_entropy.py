@@ -17,6 +17,7 @@ import numpy as np
 import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError, from_dlpack
 from basedsl_cute import arch
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.gemm.matmul import matmul
 from basedsl_cute.ops.layer.rows import element_type
@@ -37,6 +38,7 @@ class Gradients(NamedTuple):
     weight: Any
 
 
+@explains_arguments
 def linear_cross_entropy(x: Any, weight: Any, targets: Any, *, ignore_index: int = -100) -> Any:
     """Compute the mean of the cross-entropies of softmax(x @ weight^T) and `targets`.
 

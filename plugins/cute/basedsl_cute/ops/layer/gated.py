@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.ops.array_libraries import library
 from basedsl_cute.ops.gemm.epilogue import Gate
 from basedsl_cute.ops.gemm.matmul import matmul
 
 
+@explains_arguments
 def gated_linear(x: Any, gate: Any, up: Any, *, activation: str = "silu") -> Any:
     """Compute activation(x @ gate) * (x @ up): SwiGLU with "silu", GeGLU with "gelu".
 

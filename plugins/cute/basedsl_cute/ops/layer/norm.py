@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError
 from basedsl_cute import arch
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
@@ -34,8 +35,10 @@ from basedsl_cute.ops.layer.rows import (
     sum_buffer,
     this_row,
 )
+from basedsl_cute.ops.plan_cache import PlanCache
 
 
+@explains_arguments
 def rms_norm(x: Any, weight: Any = None, *, residual: Any = None, eps: float = 1e-6) -> Any:
     """Normalise rows by the root of their mean square: z / sqrt(mean(z^2) + eps) * weight, where z
     is x + residual.
@@ -54,6 +57,7 @@ def rms_norm(x: Any, weight: Any = None, *, residual: Any = None, eps: float = 1
     return _norm("rms_norm", x, weight, None, residual, eps)
 
 
+@explains_arguments
 def layer_norm(
     x: Any, weight: Any = None, bias: Any = None, *, residual: Any = None, eps: float = 1e-5
 ) -> Any:
@@ -102,7 +106,8 @@ def norm_backward(
     key = (operation, has_bias, *[None if x is None else lib.key(x) for x in given])
     plan = _plans.get(key)
     if plan is None:
-        plan = _keep(key, _backward_plan(lib, operation, grad, z, weight, has_bias, grad_z))
+        made = _backward_plan(lib, operation, grad, z, weight, has_bias, grad_z)
+        plan = _plans.keep(key, made)
     if not plan.is_direct:
         grad, z, weight, grad_z = (None if x is None else lib.compact(x) for x in given)
     out = lib.empty(tuple(z.shape), z.dtype, z)
@@ -155,14 +160,7 @@ class _Plan:
     compiled: dict[str, Any] = field(default_factory=dict)  # by target
 
 
-_MOST_PLANS = 4096
-_plans: dict[Any, _Plan] = {}
-
-
-def _keep(key: Any, plan: _Plan) -> _Plan:
-    if len(_plans) >= _MOST_PLANS:
-        _plans.clear()
-    return _plans.setdefault(key, plan)
+_plans: PlanCache[_Plan] = PlanCache()
 
 
 def _call(plan: _Plan, launch: Any, arrays: Any, numbers: Any, stream: int) -> None:
@@ -195,7 +193,7 @@ def _norm(operation: str, x: Any, weight: Any, bias: Any, residual: Any, eps: fl
     key = (operation, *[None if other is None else lib.key(other) for other in given])
     plan = _plans.get(key)
     if plan is None:
-        plan = _keep(key, _forward_plan(lib, operation, x, weight, bias, residual))
+        plan = _plans.keep(key, _forward_plan(lib, operation, x, weight, bias, residual))
     if not plan.is_direct:
         x, residual, weight, bias = (
             None if other is None else lib.compact(other) for other in given

@@ -14,13 +14,16 @@ from typing import Any
 import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError
 from basedsl_cute import arch
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.layer.rows import element_type
+from basedsl_cute.ops.plan_cache import PlanCache
 
 _THREADS = 256
 
 
+@explains_arguments
 def rotary(x: Any, cos: Any, sin: Any, *, interleaved: bool = False, inverse: bool = False) -> Any:
     """Turn the pairs of elements of each head by the angles of its position.
 
@@ -52,9 +55,7 @@ def rotary(x: Any, cos: Any, sin: Any, *, interleaved: bool = False, inverse: bo
     key = (lib.key(x), lib.key(cos), lib.key(sin), interleaved, inverse, current_target().name)
     found = _plans.get(key)
     if found is None:
-        if len(_plans) >= _MOST_PLANS:
-            _plans.clear()
-        found = _plans[key] = _plan(lib, x, cos, sin, interleaved, inverse)
+        found = _plans.keep(key, _plan(lib, x, cos, sin, interleaved, inverse))
     if not found.is_direct:
         x, cos, sin = lib.compact(x), lib.compact(cos), lib.compact(sin)
     y = lib.empty(x.shape, x.dtype, x)
@@ -94,8 +95,7 @@ class _Plan:
     compiled: Any = None
 
 
-_MOST_PLANS = 4096
-_plans: dict[Any, _Plan] = {}
+_plans: PlanCache[_Plan] = PlanCache()
 
 
 def _plan(lib: ArrayLibrary, x: Any, cos: Any, sin: Any, interleaved: bool, inverse: bool) -> _Plan:

@@ -16,12 +16,11 @@ import numpy as np
 from basedsl_cute.sim import numerics as num
 from basedsl_cute.sim.machine import atomics, dsmem, load_store, warp
 from basedsl_cute.sim.machine.access import MemoryAccess
-from basedsl_cute.sim.machine.memory import CLUSTER_SHIFT
+from basedsl_cute.sim.machine.cluster_address import RANK_SHIFT, narrowed, widened
 from basedsl_cute.sim.machine.ptx_arithmetic import DTYPES, arithmetic_of
 from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.site import Site
 
-_RANK_SHIFT = 24  # of a block in a 32-bit address
 Operand = Any  # a Register, a Vector, an Address, a number, or a special register
 
 
@@ -137,22 +136,9 @@ class _State:
         base = operand.base
         value = None if not isinstance(base, Register) else self.registers.get(base.name)
         if value is not None and value.dtype.itemsize == 4:
-            return _widened(self.read(base, "u32").astype(np.int64) + operand.offset)
+            return widened(self.read(base, "u32").astype(np.int64) + operand.offset)
         wide = self.read(base, "b64") + operand.offset
-        return _widened(wide) if space in (3, 7) else wide
-
-
-def _widened(address: Any) -> Any:
-    """The simulator's address of a shared one of 32 bits."""
-    rank = address >> _RANK_SHIFT
-    small = rank < 1 << 8
-    return np.where(small, (address & ((1 << _RANK_SHIFT) - 1)) + (rank << CLUSTER_SHIFT), address)
-
-
-def narrowed(address: Any) -> Any:
-    """The 32-bit form of one of the simulator's shared addresses."""
-    rank, offset = address >> CLUSTER_SHIFT, address & ((1 << CLUSTER_SHIFT) - 1)
-    return (offset + (rank << _RANK_SHIFT)).astype(np.uint32).view(np.int32)
+        return widened(wide) if space in (3, 7) else wide
 
 
 def as_type(value: Any, dtype: Any) -> Any:
@@ -350,8 +336,8 @@ def map_address(state: _State, one: PtxInstruction, mask: Mask) -> None:
     """`mapa.shared::cluster d, a, rank`."""
     target, address, rank = one.operands
     kind = _detail(one)
-    base = state.read(address, kind).astype(np.int64) & ((1 << _RANK_SHIFT) - 1)
-    there = base + (state.read(rank, "u32").astype(np.int64) + 1 << _RANK_SHIFT)
+    base = state.read(address, kind).astype(np.int64) & ((1 << RANK_SHIFT) - 1)
+    there = base + (state.read(rank, "u32").astype(np.int64) + 1 << RANK_SHIFT)
     state.write(target, there.astype(DTYPES[kind]), mask)
 
 

@@ -16,6 +16,7 @@ from random import Random
 from typing import Any
 
 from basedsl import DSLCallError, Span
+from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.sim.errors import DeadlockError, RaceError, SimulationWarning
 from basedsl_cute.sim.machine.memory import Memory, Segment
 from basedsl_cute.sim.machine.rank_order import RankOrder
@@ -300,6 +301,7 @@ class World:
 
 
 @contextlib.contextmanager
+@explains_arguments
 def ranks(count: int, seed: int = 0) -> Iterator[World]:
     """Simulate `count` ranks: `world.run(function)` calls a function on each, at the same time.
 

@@ -63,13 +63,18 @@ def rules_of(kernel: KernelRecord) -> SimRules:
             break
         importlib.import_module(f"{__name__}.{family}")
         missing = {name for name in missing if name not in NVIDIA_RULES}
-    if missing:
-        for table in ask_plugins(hookspecs.basedsl_cute_simulator_rules):
-            for row in table.values():
-                if row.op in missing and row.op not in NVIDIA_RULES:
-                    facts = {"uniform": row.uniform, "sync": row.sync, "volatile": row.volatile}
-                    NVIDIA_RULES.register(row.op, **facts)(row.apply)
-    return NVIDIA_RULES
+    return _with_plugins_rules(missing) if missing else NVIDIA_RULES
+
+
+def _with_plugins_rules(missing: set[str]) -> SimRules:
+    """Return NVIDIA's table, extended by what other plugins bring for the `missing` operations."""
+    rules = sim_rules(NVIDIA_RULES.name, NVIDIA_RULES)
+    for table in ask_plugins(hookspecs.basedsl_cute_simulator_rules):
+        for row in table.values():
+            if row.op in missing and row.op not in rules:
+                facts = {"uniform": row.uniform, "sync": row.sync, "volatile": row.volatile}
+                rules.register(row.op, **facts)(row.apply)
+    return rules
 
 
 __all__ = [

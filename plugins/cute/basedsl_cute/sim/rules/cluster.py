@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from basedsl_cute.dialect.cluster import STORED
-from basedsl_cute.sim.machine import cluster, dsmem
+from basedsl_cute.sim.machine import cluster, cluster_address, dsmem
 from basedsl_cute.sim.machine.memory import CLUSTER_SHIFT
+from basedsl_cute.sim.rules.arith import int_type
 from basedsl_cute.sim.translate.emitter import PythonEmitter
-from basedsl_cute.sim.translate.records import Op
-from basedsl_cute.sim.translate.rule_table import nvidia_rule
+from basedsl_cute.sim.translate.records import Op, Value
+from basedsl_cute.sim.translate.rule_table import COMMON, nvidia_rule
+from basedsl_cute.sim.translate.types import PtrType
 
 
 @nvidia_rule("nvvm.cluster.arrive", "nvvm.cluster.arrive.relaxed", sync="warp")
@@ -27,6 +29,31 @@ def _wait(e: PythonEmitter, op: Op) -> None:
 def _mapa(e: PythonEmitter, op: Op) -> None:
     address, rank = e.refs(op)
     e.let(op.results[0], f"{address} + (({rank}).astype(i64) + 1 << {CLUSTER_SHIFT})")
+
+
+@nvidia_rule("llvm.ptrtoint", "llvm.ptrtoaddr")
+def _ptrtoint(e: PythonEmitter, op: Op) -> None:
+    if _in_cluster(op.operands[0]) and int_type(op.results[0]).width == 32:
+        e.globals["cluster_address"] = cluster_address
+        e.let(op.results[0], f"cluster_address.narrowed({e.ref(op.operands[0])})")
+    else:
+        COMMON[op.name].apply(e, op)
+
+
+@nvidia_rule("llvm.inttoptr")
+def _inttoptr(e: PythonEmitter, op: Op) -> None:
+    if _in_cluster(op.results[0]):
+        e.globals["cluster_address"] = cluster_address
+        number = e.ref(op.operands[0])
+        if int_type(op.operands[0]).width < 64:
+            number = f"num.unsigned({number}).astype(i64)"
+        e.let(op.results[0], f"cluster_address.widened({number})")
+    else:
+        COMMON[op.name].apply(e, op)
+
+
+def _in_cluster(value: Value) -> bool:
+    return isinstance(value.type, PtrType) and value.type.space == 7
 
 
 @nvidia_rule("cute.dsmem_store", sync="warp")

@@ -109,7 +109,8 @@ class Specialization:
         """Compile the source of `kernel` for `width`."""
         # A file name inside this package marks the generated frames as internal in error messages.
         filename = os.path.join(os.path.dirname(__file__), f"<{kernel} {width}>")
-        code = compile(_with_blocks(ast.parse(source)), filename, "exec")
+        one = source.count("\ndef ") == 0  # then Python need not make a tree of objects
+        code = compile(source if one else _with_blocks(ast.parse(source)), filename, "exec")
         return Specialization(filename, source, code, names, variables, memory_map)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,0 +1,22 @@
+"""Plans of calls: what was found for arrays of a kind, so that later calls look it up."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+MOST_PLANS = 4096
+
+T = TypeVar("T")
+
+
+class PlanCache(dict[Any, T]):
+    """Plans by the keys of their arguments, see `ArrayLibrary.key`. It is emptied where more than
+    `MOST_PLANS` would be kept.
+    """
+
+    def keep(self, key: Any, plan: T) -> T:
+        """Keep a plan, and return it."""
+        if len(self) >= MOST_PLANS:
+            self.clear()
+        self[key] = plan
+        return plan

@@ -1,0 +1,130 @@
+"""Tuning of matrix products: the fastest of what is measured, kept on disk; configurations fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+from basedsl.errors import DSLCallError, DSLTypeError
+from basedsl_cute.device import driver
+from basedsl_cute.lowering.ptx import ptxas
+from basedsl_cute.ops import matmul
+from basedsl_cute.ops.ampere import gemm as ampere_gemm
+from basedsl_cute.ops.gemm import tuning
+from basedsl_cute.ops.gemm.matmul import product
+from basedsl_cute.ops.hopper import gemm as hopper_gemm
+from basedsl_cute.ops.hopper import heuristics, parallel_split_k, split_k_gemm
+from basedsl_cute.ops.hopper.config import Kinds, every_config
+from basedsl_cute.utils import hopper_helpers as sm90
+
+ROW = sm90.LayoutEnum.ROW_MAJOR
+
+
+@pytest.fixture
+def kept(monkeypatch, tmp_path):
+    monkeypatch.setenv("CUTE_DSL_CACHE", "1")
+    monkeypatch.setenv("CUTE_DSL_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+class Watch:
+    """Times by name, of which each measurement takes the next; a missing one does not fit."""
+
+    def __init__(self, **times: list[float]) -> None:
+        self.times = times
+        self.measured: list[str] = []
+
+    def __call__(self, name: str) -> float:
+        self.measured.append(name)
+        if name not in self.times:
+            raise DSLTypeError("it does not fit")
+        return self.times[name].pop(0)
+
+
+def test_the_fastest_is_found_and_kept(kept, monkeypatch):
+    monkeypatch.setattr(driver, "call", lambda *_: 0)  # no stream is being captured
+    watch = Watch(a=[5.0], b=[3.0, 3.4, 3.5], c=[3.2, 2.9, 3.1])
+    every = ["a", "b", "c", "d"]
+    assert tuning.fastest_config(every, watch, product, "some arrays", 0) == "c"
+    # What is far from the best, or fails, is measured once.
+    assert sorted(watch.measured) == ["a", *"bbb", *"ccc", "d"]
+    nothing = Watch()
+    assert tuning.fastest_config(every, nothing, product, "some arrays", 0) == "c"
+    assert nothing.measured == []
+    assert tuning.fastest_config(every, nothing, product, "other arrays", 0) is None
+    assert tuning.fastest_config(["a"], Watch(a=[1.0] * 3), product, "some arrays", 0) == "a"
+
+
+def test_nothing_is_measured_during_a_capture(kept, monkeypatch):
+    call = driver.call
+    answers = {"cuStreamIsCapturing": 1}
+    monkeypatch.setattr(driver, "call", lambda name, *args: answers.get(name) or call(name, *args))
+    with pytest.raises(DSLCallError, match="while a CUDA graph is captured"):
+        tuning.fastest_config(["a"], Watch(a=[1.0]), product, "arrays", 0)
+
+
+@pytest.mark.slow
+def test_on_the_simulator_the_model_chooses(sim):
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((9, 24), np.float32), rng.standard_normal((24, 5), np.float32)
+    assert np.array_equal(matmul(a, b, config="tune"), matmul(a, b))
+
+
+def test_other_words_are_no_configuration():
+    a, b = np.zeros((8, 16), np.float16), np.zeros((16, 8), np.float16)
+    with pytest.raises(DSLTypeError, match="config is a str"):
+        matmul(a, b, config="fast")
+    assert matmul(a[:0], b, config="tune").shape == (0, 8)
+
+
+@pytest.mark.gpu
+def test_what_is_fastest_is_right(kept):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    a, b = torch.randn(96, 512, device="cuda").half(), torch.randn(512, 1000, device="cuda").half()
+    y = matmul(a, b, config="tune")
+    assert (y.double() - a.double() @ b.double()).abs().max() < 0.1
+    (file,) = (kept / "tuning").iterdir()
+    assert "Config(" in file.read_text()
+
+
+@pytest.mark.parametrize("bits, out", [(8, cute.BFloat16), (16, cute.Float16), (32, cute.Float32)])
+def test_what_is_measured_fits(bits, out):
+    dtype = {8: cute.Float8E4M3FN, 16: cute.Float16, 32: cute.TFloat32}[bits]
+    seen = set()
+    for shape in ((64, 14336, 4096), (1536, 1536, 8192), (128, 128, 65536), (1000,) * 3):
+        for turned in (False, True):
+            every = heuristics.ranked_hopper_kernels(*shape, 1, bits, out.width, 132, True, turned)
+            assert len(every) == len(set(every)) > 5
+            for cfg in every:
+                c, inner = out, cfg
+                if isinstance(cfg, parallel_split_k.Config):
+                    cfg.check_parts(shape[2], bits)
+                    c, inner = cute.Float32, cfg.gemm
+                kinds = Kinds(dtype, dtype, c, ROW, ROW, ROW)
+                is_split = isinstance(inner, split_k_gemm.Config)
+                (split_k_gemm if is_split else hopper_gemm).check_config(kinds, inner)
+                seen.add(type(cfg))
+    assert len(seen) == 3
+
+
+def test_other_kernels_have_configurations_too():
+    for width in (8, 16, 32, 64):
+        every: list[Any] = ampere_gemm.every_config(width, 100 << 10)
+        assert len(every) > 2
+        assert all(one.smem_bytes(width) * one.blocks_per_sm <= 100 << 10 for one in every)
+
+
+@pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas here")
+@pytest.mark.parametrize("tile", [(128, 144), (192, 96)])
+def test_tiles_of_any_width_stay_in_registers(monkeypatch, tile):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
+    (cfg,) = (x for x in every_config(16) if (*x.tile[:2], *x.cluster) == (*tile, 2, 1))
+    a = b = c = np.zeros((256, 256), np.float16)
+    ptx = cute.compile(hopper_gemm.gemm, a, b, c, 132, cfg).stages.text("ptx")
+    made = ptxas.start(ptx, "sm_90a").finish()
+    assert made.warnings == ()
+    (kernel,) = made.kernels.values()
+    assert (kernel.spill_stores, kernel.spill_loads, kernel.stack) == (0, 0, 0)
