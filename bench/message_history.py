@@ -1,4 +1,4 @@
-"""Which commits reworded the messages of the error programs? A commit for each changed line.
+"""Names the commits that reworded the messages of the error programs, one for each changed line.
 
     python bench/message_history.py BASE NEW        # two commits of this repository
 

@@ -1,4 +1,4 @@
-"""How many files of the library does a call visit? The first three calls of a function of toy.
+"""Counts the files of the library that a call visits: the first three calls of a function of toy.
 
     python bench/visits.py [CHECKOUT ...]
 
