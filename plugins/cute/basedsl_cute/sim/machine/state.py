@@ -421,6 +421,7 @@ class Group:
         self.shadow = block.shadow
         self.races = launch.races
         self.known: Any = None  # its ThreadOrder, if races are checked
+        self.unfenced: list[Any] = []  # places in shared memory that it has read without acquiring
         self.polled: int | None = None  # the address of the last ordered read, of several ranks
         self.agent = block.rank * block.warps + first_warp  # this warp among the cluster's
         self.wgmmas = WgmmaQueue()
