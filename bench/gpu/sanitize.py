@@ -43,7 +43,6 @@ ATTENTION = {
     "attention pages": "attention.py::TestDecoding::test_a_cache_of_pages",
     "attention narrow": "narrow_attention.py::test_factors_of_heads_and_batches",
     "gradients": "attention_backward.py::test_the_kernel_for_hopper",
-    "gradients ahead": "attention_backward.py::test_the_kernel_for_hopper_with_products_ahead",
     "gradients shared": "attention_backward.py::test_the_kernel_for_hopper_with_shared_keys",
     "gradients mma.sync": "attention_backward.py::test_options",
 }
