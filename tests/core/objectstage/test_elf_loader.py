@@ -76,7 +76,7 @@ def code():
 @pytest.fixture(params=["image", "LLVM"])
 def loaded(request, code, monkeypatch):
     if request.param == "LLVM":
-        monkeypatch.setattr(elf_loader, "load", lambda file, find: None)
+        monkeypatch.setattr(elf_loader, "load_image", lambda file, find: None)
     made = native.load_object(code, SYMBOLS)
     assert isinstance(made._code, elf_loader.LoadedImage) == (request.param == "image")
     return made
