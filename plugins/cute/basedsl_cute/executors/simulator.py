@@ -97,6 +97,7 @@ def simulator_executor(
             preferred=preferred_cluster(launch.flags),
             cooperative=bool(launch.flags & COOPERATIVE),
             dependent=bool(launch.flags & PDL),
+            stream=launch.stream,
         )
 
     limits = LaunchLimits(smem=TARGETS[SIM].smem_per_block)
