@@ -409,13 +409,9 @@ def _launch_backward(
         grad, z, weight, grad_z, out, parts, rows, eps, is_centred, of_bias is not None, plan
     ).launch(grid=cute.max(blocks, 1), block=plan.block, stream=on)
     totals = tuple(x for x in (of_weight, of_bias) if x is not None)
-    if cute.const_expr(len(totals) > 0):
+    if cute.const_expr(parts is not None):
         sum_parts_kernel(parts, totals).launch(
-            grid=(
-                cute.ceil_div(parts.shape[2], arch.WARP_SIZE),
-                len(totals),
-                1,
-            ),
+            grid=(cute.ceil_div(cute.size(parts, mode=[2]), arch.WARP_SIZE), len(totals), 1),
             block=_SUM_WARPS * arch.WARP_SIZE,
             stream=on,
         )
