@@ -33,7 +33,8 @@ def deeper() -> Iterator[None]:
     finally:
         with _lock:
             _inside -= 1
-            if _inside == 0:
+            # Another limit is the program's, which has set it meanwhile.
+            if _inside == 0 and sys.getrecursionlimit() == max(_before, LIMIT):
                 with contextlib.suppress(RecursionError):  # the caller is deeper than that already
                     sys.setrecursionlimit(_before)
 

@@ -30,8 +30,9 @@ def row(head: int, right: int | None, config: object) -> str:
     begun = seconds()
     compiled = cute.compile(
         flash._launch,
-        *(x, x, x, x, lse, None, None, (None,) * 4, (None, None, None, ())),
-        *(1.0, 1, 256, 132, head, head, Variant(right=right), config, 0),
+        *(x, x, x, x, lse, None, None, None),
+        *((None,) * 4, (None, None, None, ()), (None,) * 3),
+        *(1.0, 1.0, 1, 256, 132, head, head, Variant(right=right), config, 0),
         options="--gpu-arch sm_90a",
     )
     taken = seconds() - begun

@@ -1,8 +1,10 @@
 """The folder of cached code: one file per entry, written whole or not at all.
 
-A file is a digest of its content, then the content. Readers accept a file if the digest confirms it
-and treat any other as absent, so writers need no lock: each writes a file of its own and renames
-it. The folder is kept below a size by removing the entries that were used longest ago.
+A file is an authentication code of its content (HMAC-SHA256, by a key that is a file of the folder
+for its owner's eyes), then the content. Readers accept a file if the code confirms it, before they
+look into it, and treat any other as absent, so writers need no lock: each writes a file of its own
+and renames it. A file that was put there from elsewhere is no entry. The folder is kept below a
+size by removing the entries that were used longest ago.
 
 Entries are machine code that the reader runs, so they are trusted as far as the folder is: it is
 made for its owner alone, and a folder or entry that belongs to another user, or that others may
@@ -13,9 +15,10 @@ regular files.
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import hmac
 import itertools
 import os
+import secrets
 import stat
 import threading
 import time
@@ -27,7 +30,8 @@ from pathlib import Path
 import platformdirs
 
 SUFFIX = ".code"
-_MAGIC = b"basedsl2"
+_KEY = "key"
+_MAGIC = b"basedsl3"
 _HEAD = len(_MAGIC) + 32
 _ABANDONED_SECONDS = 3600.0
 _numbers = itertools.count()
@@ -77,7 +81,8 @@ class CacheStore:
             with self._opened() as folder:
                 raw = _read_own(self.folder / name, folder)
                 content = raw[_HEAD:]
-                if raw[:_HEAD] != _MAGIC + hashlib.sha256(content).digest():
+                code = _MAGIC + self._code(folder, content)
+                if not hmac.compare_digest(raw[:_HEAD], code):
                     os.unlink(name, dir_fd=folder)
                     return None
                 if touch:
@@ -98,7 +103,7 @@ class CacheStore:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._opened() as folder:
                 try:
-                    _write_new(partial, folder, _MAGIC + hashlib.sha256(content).digest() + content)
+                    _write_new(partial, folder, _MAGIC + self._code(folder, content) + content)
                     os.replace(partial, key + SUFFIX, src_dir_fd=folder, dst_dir_fd=folder)
                 except OSError:
                     with contextlib.suppress(OSError):
@@ -115,6 +120,22 @@ class CacheStore:
             return False
         self.shrink(self.limit)
         return True
+
+    def _code(self, folder: int, content: bytes) -> bytes:
+        """Return the authentication code of `content`, by the key of the open folder."""
+        path = self.folder / _KEY
+        try:
+            key = _read_own(path, folder)
+        except FileNotFoundError:
+            partial = f"{_KEY}.{os.getpid()}-{threading.get_ident()}.partial"
+            try:
+                _write_new(partial, folder, secrets.token_bytes(32))
+                with contextlib.suppress(FileExistsError):  # another process was first
+                    os.link(partial, _KEY, src_dir_fd=folder, dst_dir_fd=folder)
+            finally:
+                os.unlink(partial, dir_fd=folder)
+            key = _read_own(path, folder)
+        return hmac.digest(key, content, "sha256")
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[int]:

@@ -14,9 +14,15 @@ _SIMPLE = (int, str, range, type(None))
 
 
 def is_iterator(value: Any) -> bool:
-    """Return True for an iterator that is not an ordinary object of the program."""
-    cls = type(value)
-    return hasattr(cls, "__next__") and not hasattr(value, "__dict__")
+    """Return True for an iterator that is not an ordinary object of the program, and of which
+    Python tells the position. Others, as `csv.reader` makes, are objects that nobody can read.
+    """
+    cls: Any = type(value)
+    return (
+        hasattr(cls, "__next__")
+        and (cls is GeneratorType or cls.__reduce__ is not object.__reduce__)
+        and not hasattr(value, "__dict__")
+    )
 
 
 def position(iterator: Any, depth: int = 4) -> Any:

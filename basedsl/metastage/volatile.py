@@ -20,8 +20,13 @@ from basedsl.location import Span, span_of_code
 
 _FUNCTIONS = {
     "builtins": ("input", "open"),
+    "gc": (
+        *("enable", "disable", "isenabled", "get_count", "get_threshold", "set_threshold"),
+        *("get_objects", "get_stats", "set_debug", "get_debug"),
+    ),
     "glob": ("glob", "iglob"),
     "io": ("open", "open_code", "FileIO"),
+    "locale": ("setlocale", "getlocale", "localeconv"),
     "numpy": (
         *("load", "save", "savez", "savez_compressed", "loadtxt", "savetxt", "genfromtxt"),
         *("fromfile", "memmap"),
@@ -39,24 +44,32 @@ _FUNCTIONS = {
         *("getatime", "getctime", "samefile"),
     ),
     "random": ("SystemRandom",),
+    "resource": ("getrusage", "getrlimit", "setrlimit"),
     "secrets": ("choice", "randbelow", "randbits", "token_bytes", "token_hex", "token_urlsafe"),
     "shutil": (
         *("copy", "copy2", "copyfile", "copytree", "move", "rmtree", "disk_usage", "which"),
         *("make_archive", "unpack_archive"),
     ),
+    "signal": ("signal", "getsignal", "alarm", "setitimer", "getitimer", "raise_signal"),
     "socket": ("socket", "create_connection", "create_server", "getaddrinfo", "gethostbyname"),
     "subprocess": (
         *("run", "call", "check_call", "check_output", "getoutput", "getstatusoutput", "Popen"),
+    ),
+    "sys": (
+        *("getrecursionlimit", "setrecursionlimit", "getswitchinterval", "setswitchinterval"),
+        *("getrefcount", "gettrace", "settrace", "getprofile", "setprofile", "getallocatedblocks"),
     ),
     "tempfile": (
         *("NamedTemporaryFile", "TemporaryFile", "TemporaryDirectory", "SpooledTemporaryFile"),
         *("mkstemp", "mkdtemp", "mktemp"),
     ),
+    "threading": ("active_count", "current_thread", "enumerate", "main_thread", "stack_size"),
     "time": (
         *("time", "perf_counter", "monotonic", "process_time", "thread_time", "clock_gettime"),
         *("time_ns", "perf_counter_ns", "monotonic_ns", "process_time_ns", "thread_time_ns"),
         *("clock_gettime_ns", "localtime", "gmtime", "ctime", "sleep"),
     ),
+    "tracemalloc": ("start", "stop", "is_tracing", "get_traced_memory", "take_snapshot"),
     "urllib.request": ("urlopen", "urlretrieve"),
     "uuid": ("uuid1", "uuid4"),
 }

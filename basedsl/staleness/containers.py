@@ -18,6 +18,7 @@ from typing import Any
 from basedsl.loaded_classes import loaded_classes
 from basedsl.metastage.iterators import is_iterator, position
 from basedsl.staleness.guard_kinds import MISSING
+from basedsl.staleness.readers import cell_content
 
 _READERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (collections.deque, tuple),
@@ -27,6 +28,7 @@ _READERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (weakref.ref, lambda reference: (reference(),)),
     (contextvars.ContextVar, lambda variable: (variable.get(MISSING),)),
     (threading.local, lambda local: tuple(sorted(vars(local).items()))),
+    (types.CellType, lambda cell: (cell_content(cell),)),
     (random.SystemRandom, lambda source: ()),  # it has no state
     (random.Random, lambda source: (source.getstate(),)),
     ((io.StringIO, io.BytesIO), lambda text: (text.getvalue(), text.tell())),
@@ -35,6 +37,7 @@ _READERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (type(threading.RLock()), lambda lock: (repr(lock),)),  # which says how often it is held
 )
 _READERS_BY_NAME: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    ("logging.Logger", lambda logger: _state_of_logger(logger)),
     ("queue.Queue", lambda waiting: tuple(waiting.queue)),
     ("_queue.SimpleQueue", lambda waiting: (waiting.qsize(),)),
 )
@@ -43,6 +46,12 @@ _READERS_BY_NAME: tuple[tuple[str, Callable[[Any], Any]], ...] = (
 def _loaded_readers() -> Iterator[tuple[Any, Callable[[Any], Any]]]:
     for name, read in _READERS_BY_NAME:
         yield loaded_classes(name), read
+
+
+def _state_of_logger(logger: Any) -> tuple[Any, ...]:
+    """Return what decides which messages a logger writes; its handlers by their ids."""
+    levels = logger.level, logger.getEffectiveLevel(), logger.manager.disable
+    return *levels, logger.disabled, logger.propagate, *map(id, logger.handlers + logger.filters)
 
 
 def _position_of_file(file: Any) -> tuple[Any, ...]:

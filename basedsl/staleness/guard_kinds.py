@@ -282,6 +282,31 @@ class PythonGuard:
         return None
 
 
+class ClassOfGuard:
+    """The class of an object, where it is guarded alone: a module, an object with slots."""
+
+    def __init__(self, obj: Any) -> None:
+        self.obj, self.recorded = obj, type(obj)
+
+    def now(self) -> type:
+        return type(self.obj)
+
+    def holds(self) -> bool:
+        return type(self.obj) is self.recorded
+
+    def native_conditions(self) -> list[Row] | None:
+        return [(WORD, id(self.obj) + object_layout.WORD, 0, id(self.recorded))]
+
+
+class TextsGuard(PythonGuard):
+    """The names and documentation of a function or class. A change by the traced code is noticed;
+    native code does not look for others.
+    """
+
+    def native_conditions(self) -> list[Row]:
+        return []
+
+
 class BuiltinsGuard:
     """The built-in functions that code names: none may be replaced."""
 

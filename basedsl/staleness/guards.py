@@ -50,15 +50,26 @@ from basedsl.staleness.guard_kinds import (
     AttributesGuard,
     BuiltinsGuard,
     ClassGuard,
+    ClassOfGuard,
     DictGuard,
     FieldGuard,
     Guard,
     ItemGuard,
     ListGuard,
     PythonGuard,
+    TextsGuard,
     unchanged,
 )
 from basedsl.staleness.parts import inner_parts, iterator_parts
+from basedsl.staleness.readers import (
+    TEXTS,
+    attribute_reader,
+    cell_content,
+    given_attributes,
+    names_in,
+    slot_content,
+    texts_of,
+)
 
 G = TypeVar("G", bound=Guard)
 
@@ -121,7 +132,19 @@ class Guards:
             made._value(one)  # one met before, too: that it is this argument makes a difference
         made._path = ""
         made._follow_modules()
+        made._follow_texts()
         return made
+
+    def _follow_texts(self) -> None:
+        """Guard what functions and classes say of themselves, if some code asks for it."""
+        if self._names.isdisjoint(TEXTS):
+            return
+        for key, guard in list(self._guards.items()):
+            owner = guard.owner if isinstance(guard, FieldGuard) else getattr(guard, "cls", None)
+            known = ("texts", id(owner)) in self._guards or key[0] not in ("field", "class")
+            if not known and isinstance(owner, types.FunctionType | type):
+                self._path = self._paths[key]
+                self._add(TextsGuard(functools.partial(texts_of, owner)), "texts", id(owner))
 
     @property
     def portable_text(self) -> tuple[str, ...] | None:
@@ -180,6 +203,7 @@ class Guards:
             self._own.add((fn.__module__ or "").partition(".")[0])
             self._value(fn)
             self._follow_modules()
+            self._follow_texts()
 
     def native_conditions(self) -> tuple[list[Row], list[Any]]:
         """Sufficient conditions for native code, `(rows, keep)`: `keep` keeps what they compare."""
@@ -257,7 +281,8 @@ class Guards:
             self._say(digest.of_value(value) or digest.of_class(type(value)))
             for name, part in inner:
                 self._named(name, part, self._path)
-            if isinstance(getattr(value, "__dsl_own__", None), frozenset):
+            own = getattr(value, "__dsl_own__", None)
+            if isinstance(own, frozenset) or isinstance(value, functools.partial):
                 self._attributes_of(value)
         if "cache_info" in self._names and isinstance(value, functools._lru_cache_wrapper):
             self._add(PythonGuard(lambda: tuple(value.cache_info())), "cache", id(value))
@@ -289,7 +314,7 @@ class Guards:
             return
         offsets = object_layout.function_offsets()
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
-            guard = FieldGuard(fn, _attribute_reader(name), offsets.get(name))
+            guard = FieldGuard(fn, attribute_reader(name), offsets.get(name))
             self._add(guard, "field", id(fn), name)
         self._say(digest.of_code(fn.__code__))
         if not getattr(fn, "__knows_numbers__", False):
@@ -299,11 +324,11 @@ class Guards:
             self._volatile(call.path)
         self._named("defaults", fn.__defaults__, f"{fn.__name__}.__defaults__")
         self._named("keyword defaults", fn.__kwdefaults__, f"{fn.__name__}.__kwdefaults__")
-        names = sorted(set(_names(fn.__code__)))
+        names = sorted(set(names_in(fn.__code__)))
         self._names.update(names)
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
             if self._first(cell):
-                guard = FieldGuard(cell, _cell_content, object_layout.cell_offset())
+                guard = FieldGuard(cell, cell_content, object_layout.cell_offset())
                 self._add(guard, "cell", id(cell))
                 self._paths["cell", id(cell)] = name
                 self._named(name, guard.recorded, name)
@@ -319,7 +344,7 @@ class Guards:
     def _wrapped(self, fn: types.FunctionType) -> None:
         """The user's functions that a library's function wraps: what its decorators make."""
         own = vars(fn)
-        held = [own.get("__wrapped__"), *map(_cell_content, fn.__closure__ or ())]
+        held = [own.get("__wrapped__"), *map(cell_content, fn.__closure__ or ())]
         for one in held:
             if type(one) is types.FunctionType and not is_internal(one.__code__.co_filename):
                 self._value(one)
@@ -331,7 +356,7 @@ class Guards:
         if not is_iterator(value):
             return
         if isinstance(value, types.GeneratorType) and value.gi_frame is not None:
-            names = sorted(set(_names(value.gi_code)))
+            names = sorted(set(names_in(value.gi_code)))
             self._names.update(names)
             self._globals(value.gi_frame.f_globals, names)
         for part in iterator_parts(value):
@@ -339,15 +364,15 @@ class Guards:
 
     def _attributes_of(self, fn: Any) -> None:
         """The attributes that a program gave a function; that it has none is only noted."""
-        if _given_attributes(fn):
-            read = functools.partial(_given_attributes, fn)
+        if given_attributes(fn):
+            read = functools.partial(given_attributes, fn)
             self._value(self._add(PythonGuard(read), "given", id(fn)).recorded)
         else:
             self._bare.append((self._path, fn))
 
     def given_since(self) -> list[str]:
         """Functions that have attributes now."""
-        return [path for path, fn in self._bare if _given_attributes(fn)]
+        return [path for path, fn in self._bare if given_attributes(fn)]
 
     def _globals(self, scope: dict[str, Any], names: Sequence[str]) -> None:
         for name in names:
@@ -369,6 +394,8 @@ class Guards:
         self._say(digest.of_value(module))
         if not is_internal(file_of_module(module)):
             self._modules[id(module)] = module, set()
+            if not self._foreign_module(module):
+                self._add(ClassOfGuard(module), "class of", id(module))
             if "__getattr__" in vars(module) and not self._foreign_module(module):
                 self._item(vars(module), "__getattr__", f"{module.__name__}.__getattr__")
 
@@ -496,10 +523,10 @@ class Guards:
             self._named_items(self._add(AttributesGuard(obj), "attributes", id(obj)).recorded)
         slots = list(self._slots(cls))
         if slots and type(table) is not dict:
-            self._add(PythonGuard(lambda: type(obj)), "slot", id(obj), "__class__")
+            self._add(ClassOfGuard(obj), "class of", id(obj))
         for name, slot in slots:
             slotted = self._add(
-                PythonGuard(functools.partial(_slot_content, slot, obj)), "slot", id(obj), name
+                PythonGuard(functools.partial(slot_content, slot, obj)), "slot", id(obj), name
             )
             self._named(name, slotted.recorded)
         if not self._content(obj) and has_storage(cls) and contents_reader(obj) is None:
@@ -568,33 +595,3 @@ _FOLLOW: tuple[tuple[Any, Callable[[Guards, Any], None]], ...] = (
     (set, Guards._set),
     (property, Guards._property),
 )
-
-
-def _given_attributes(fn: Any) -> tuple[tuple[str, Any], ...]:
-    own = getattr(fn, "__dsl_own__", ("__wrapped__",))
-    return tuple((name, value) for name, value in vars(fn).items() if name not in own)
-
-
-def _attribute_reader(name: str) -> Callable[[Any], Any]:
-    return lambda fn: getattr(fn, name)
-
-
-def _names(code: types.CodeType) -> Iterable[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names(constant)
-
-
-def _cell_content(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return MISSING
-
-
-def _slot_content(slot: Any, obj: Any) -> Any:
-    try:
-        return slot.__get__(obj)
-    except AttributeError:
-        return MISSING

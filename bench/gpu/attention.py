@@ -2,7 +2,8 @@
 
     python bench/gpu/attention.py [--out rows.json] [--only TEXT ...] [--quick] [--config CONFIG]
 
-Forward and backward passes, decoding (one query against long caches), and functions of the user's.
+Forward and backward passes, those of elements of 8 bits ("narrow": beside our own of 16, the error
+told second), decoding (one query against long caches), and functions of the user's.
 Inputs are fresh random normal numbers; outputs are filled with NaN before the checked call. Errors
 are the largest ones against float64, of all keys and of some heads and queries, over the largest
 magnitude; "error" is ours, then cuDNN's. Contenders take turns, in rows of launches that are
@@ -39,6 +40,7 @@ SHAPES = [
     (4, 4096, 32, 4, 128, True),
     (8, 512, 16, 16, 128, True),
 ]
+NARROW = [SHAPES[0], SHAPES[1], (1, 16384, 16, 16, 128, False), SHAPES[3], SHAPES[5]]
 DECODING = [(1, 16384), (16, 8192), (128, 4096), (1, 131072)]  # batches, keys
 FUNCTIONS = ("full", "causal", "linear bias", "window")
 WINDOW = 1024
@@ -95,6 +97,7 @@ def cases(options):
     found += [
         (f"decoding {b} of {n}", lambda b=b, n=n: decoding(b, n, options)) for b, n in DECODING
     ]
+    found += [(f"narrow {name_of(x)}", lambda x=x: narrow(x, options)) for x in NARROW]
     found += [(f"function {kind}", lambda kind=kind: function(kind, options)) for kind in FUNCTIONS]
     if options.quick:
         kinds = {name.split()[0]: (name, measure) for name, measure in reversed(found)}
@@ -112,7 +115,7 @@ def line(row):
     """A row as text."""
     speeds = row["speed"]
     shown = "  ".join(f"{name} {speed:.0f}" for name, speed in speeds.items())
-    peer = next((name for name in speeds if name in ("cudnn", "flex")), None)
+    peer = next((name for name in speeds if name in ("cudnn", "flex", "fp16")), None)
     ratio = f"  ratio {speeds['ours'] / speeds[peer]:.3f}" if peer else ""
     peer_error = f"/{row['peer_error']:.1e}" if "peer_error" in row else ""
     wrong = "" if row["error"] < MOST_ERROR else "  WRONG"
@@ -235,6 +238,49 @@ def forward(shape, options):
     peer_error = error_of(contenders["cudnn"]().transpose(1, 2), q, k, v, causal)
     speed = speeds(contenders, flops_of(shape) / 1e12, options.rounds)
     return {"speed": speed, "error": error, "peer_error": peer_error, "failures": failures}
+
+
+def narrow(shape, options):
+    """Elements of Float8E4M3FN with a factor of each head, beside the same in Float16."""
+    import torch
+
+    from basedsl_cute.ops import attention
+    from basedsl_cute.ops.hopper import attention as hopper
+
+    *_, causal = shape
+    halves = inputs(shape, torch.float16)
+    scales, narrowed = [], []
+    for x in halves:
+        scale = x.abs().amax((1, 3)).float() / 448
+        scales.append(scale)
+        narrowed.append((x / scale[:, None, :, None]).to(torch.float8_e4m3fn))
+    names = ("q_scale", "k_scale", "v_scale")
+    given = {"causal": causal, **dict(zip(names, scales, strict=True))}
+    out, half_out = torch.empty_like(halves[0], dtype=torch.bfloat16), torch.empty_like(halves[0])
+    contenders = {
+        "ours": lambda: attention(*narrowed, out=out, **given),
+        "fp16": lambda: attention(*halves, out=half_out, causal=causal),
+    }
+    for text in options.config:
+        config = eval(text, {"hopper": hopper})
+        contenders[text] = lambda config=config: attention(
+            *narrowed, out=out, config=config, **given
+        )
+    exact_inputs = [
+        x.double() * scale[:, None, :, None] for x, scale in zip(narrowed, scales, strict=True)
+    ]
+    errors = {}
+    for name, once in contenders.items():
+        if name != "fp16":
+            out.fill_(torch.nan)
+            once()
+            errors[name] = error_of(out, *exact_inputs, causal)
+    worst = max(errors.values())
+    speed = speeds(contenders, flops_of(shape) / 1e12, options.rounds)
+    # Weights have four significant bits: the check is of the kernel, the number told with it.
+    failures = {name: f"its error is {x:.1e}" for name, x in errors.items() if not x < 0.05}
+    error = float("inf") if failures else 0.0
+    return {"speed": speed, "error": error, "peer_error": worst, "failures": failures}
 
 
 def sdpa(q, k, v, causal, backend):

@@ -1,9 +1,11 @@
 """The table in docs/semantics.md: each row names what shows it, and what shows it is named."""
 
 import fnmatch
+import gc
 import math
 import os
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -294,3 +296,37 @@ def test_text_of_a_module_by_a_name_made_at_run_time():
         assert f(1) == 1
     finally:
         del os.BASEDSL_LICENCE
+
+
+def test_the_interpreter_while_compiling():
+    """The limit is larger and the collector is paused; afterwards both are as before."""
+
+    @toy.jit
+    def f(n):
+        return n + (sys.getrecursionlimit() > limit) + (not gc.isenabled())
+
+    limit = min(sys.getrecursionlimit(), 3999)
+    before = sys.getrecursionlimit(), gc.isenabled()
+    assert f(0) in (1, 2)
+    assert (sys.getrecursionlimit(), gc.isenabled()) == before
+
+
+def test_names_of_functions():
+    """A change by static code is an effect of each call; another one is not seen."""
+
+    def named():
+        pass
+
+    @toy.jit
+    def grows(n):
+        named.__name__ += "x"
+        return n + len(named.__name__)
+
+    @toy.jit
+    def reads(n):
+        return n + len(named.__name__)
+
+    assert [grows(0), grows(0)] == [6, 7]
+    assert [reads(0), reads(0)] == [7, 7]
+    named.__name__ = "f"
+    assert reads(0) == 7

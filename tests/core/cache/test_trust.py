@@ -84,10 +84,28 @@ def test_a_folder_that_is_a_file_is_no_folder(tmp_path: Path) -> None:
         assert not store.write("a", b"content")
 
 
-@pytest.mark.parametrize("content", [b"", b"basedsl2", b"basedsl2" + bytes(40), b"x" * 100])
+@pytest.mark.parametrize("content", [b"", b"basedsl3", b"basedsl3" + bytes(40), b"x" * 100])
 def test_an_entry_that_is_not_whole_is_absent_and_removed(
     store: CacheStore, content: bytes
 ) -> None:
     (store.folder / "a.code").write_bytes(content)
     assert store.read("a") is None
     assert not (store.folder / "a.code").exists()
+
+
+def test_an_entry_from_elsewhere_is_absent(store: CacheStore, tmp_path: Path) -> None:
+    """Before anything of it is unpickled or run, its content is authenticated."""
+    other = CacheStore(tmp_path / "other", 10**6)
+    other.write("a", b"somebody else's")
+    (store.folder / "a.code").write_bytes((other.folder / "a.code").read_bytes())
+    assert store.read("a") is None
+    assert not (store.folder / "a.code").exists()
+
+
+def test_the_key_is_its_owners_alone(store: CacheStore) -> None:
+    assert stat.S_IMODE((store.folder / "key").stat().st_mode) == 0o600
+    store.clear()
+    assert store.write("a", b"content") and store.read("a") == b"content"
+    (store.folder / "key").chmod(0o622)
+    with pytest.warns(CacheWarning, match="others may write the file .*key"):
+        assert store.read("a") is None

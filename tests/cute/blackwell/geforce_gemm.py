@@ -20,13 +20,15 @@ class GeforceGemm:
         self.op, self.tile, self.ping_pong = op, tile, ping_pong
         self.blocks, self.stages = blocks, stages
         self.vector = op.sf_vec_size
+        # Factors come in chunks of 128 rows, which two tiles of 64 columns share.
+        self.sfb_rows = max(tile[1], 128)
         # 4-bit elements have a byte each beside others, and are unpacked by ldmatrix.
         self.bytes_each = op.shape_mnk[2] == 32
         self.groups = 2 if ping_pong else 1
         self.atoms = (2, 2, 1) if ping_pong else (4, 2, 1)
         self.mma_threads = 128 if ping_pong else 256
         self.load_warp = 8
-        self.threads = 384 if ping_pong else 288
+        self.threads = 288
 
     def in_smem(self, dtype):
         return cutlass.Int8 if self.bytes_each and dtype.width < 8 else dtype
@@ -72,7 +74,7 @@ class GeforceGemm:
             (a, self.a_smem, (m, k), self.in_smem(op.a_dtype)),
             (b, self.b_smem, (n, k), self.in_smem(op.b_dtype)),
             (sfa, self.sfa_smem, (m, k), cutlass.Int16),
-            (sfb, self.sfb_smem, (n, k), cutlass.Int16),
+            (sfb, self.sfb_smem, (self.sfb_rows, k), cutlass.Int16),
         ):
             one = cute.slice_(layout, (None, None, 0))
             loads.append(
@@ -150,7 +152,7 @@ class GeforceGemm:
         gA = cute.local_tile(mA, (m, k), (None, None))
         gB = cute.local_tile(mB, (n, k), (None, None))
         gSFA = cute.local_tile(mSFA, (m, k), (None, None, 0))
-        gSFB = cute.local_tile(mSFB, (n, k), (None, None, 0))
+        gSFB = cute.local_tile(mSFB, (self.sfb_rows, k), (None, None, 0))
         gC = cute.local_tile(mC, (m, n), (None, None))
         k_tiles = cute.size(gA, mode=[3])
         sched = utils.StaticPersistentTileScheduler.create(
@@ -158,10 +160,8 @@ class GeforceGemm:
         )
         work = sched.initial_work_tile_info()
 
-        # Registers of the loading warps go to those that multiply; of 288 threads all have enough.
-        if warp_idx >= self.load_warp:
-            if cutlass.const_expr(self.ping_pong):
-                cute.arch.setmaxregister_decrease(40)
+        # For sm_120 ptxas calls a function of the system for TMA, so it ignores setmaxnreg (C7506):
+        # all of 288 threads have 168 registers, which is why tiles of groups have 64 columns.
         if warp_idx == self.load_warp:
             state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, self.stages)
             one = cute.make_layout(1)
@@ -192,7 +192,8 @@ class GeforceGemm:
                     cute.copy(a_atom, tAg[None, tile_m, i], tAs[None, at], tma_bar_ptr=bar)
                     cute.copy(b_atom, tBg[None, tile_n, i], tBs[None, at], tma_bar_ptr=bar)
                     cute.copy(sfa_atom, tSFAg[None, tile_m, i], tSFAs[None, at], tma_bar_ptr=bar)
-                    cute.copy(sfb_atom, tSFBg[None, tile_n, i], tSFBs[None, at], tma_bar_ptr=bar)
+                    chunk = tile_n * n // self.sfb_rows
+                    cute.copy(sfb_atom, tSFBg[None, chunk, i], tSFBs[None, at], tma_bar_ptr=bar)
                     ab.producer_commit(state)
                     state.advance()
                 sched.advance_to_next_work()
@@ -200,8 +201,6 @@ class GeforceGemm:
             ab.producer_tail(state)
 
         if warp_idx < self.load_warp:
-            if cutlass.const_expr(self.ping_pong):
-                cute.arch.setmaxregister_increase(232)
             tidx = thread % self.mma_threads
             state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, self.stages)
             if cutlass.const_expr(self.ping_pong):
@@ -213,7 +212,9 @@ class GeforceGemm:
             rA = mma.make_fragment_A(part.partition_A(sA[None, None, 0]))
             rB = mma.make_fragment_B(part.partition_B(sB[None, None, 0]))
             rSFA = sm100.partition_fragment_SFA(sSFA[None, None, 0], part, tidx)
-            rSFB = sm100.partition_fragment_SFB(sSFB[None, None, 0], part, tidx)
+            rSFB = sm100.partition_fragment_SFB(
+                self.own_factors(sSFB, 0)[None, None, 0], part, tidx
+            )
             acc = mma.make_fragment_C(mma.partition_shape_C((m, n)))
             copy_a, copy_b = (
                 make(cute.make_copy_atom(self.matrix_load(dtype), self.in_smem(dtype)), mma)
@@ -234,7 +235,6 @@ class GeforceGemm:
             from_b = copy_b.get_slice(tidx).partition_S(sB)
             to_a, to_b = copy_a.retile(rA), copy_b.retile(rB)
             from_sfa = copy_sfa.get_slice(tidx).partition_S(sSFA)
-            from_sfb = copy_sfb.get_slice(tidx).partition_S(sSFB)
             to_sfa, to_sfb = copy_sfa.retile(rSFA), copy_sfb.retile(rSFB)
             store = sm100.sm120_get_smem_store_op(
                 utils.LayoutEnum.ROW_MAJOR, self.c_dtype, cutlass.Float32
@@ -252,6 +252,7 @@ class GeforceGemm:
             )  # fmt: skip
             while work.is_valid_tile:
                 tile_m, tile_n, _ = work.tile_idx
+                from_sfb = copy_sfb.get_slice(tidx).partition_S(self.own_factors(sSFB, tile_n))
                 acc.fill(0)
                 if cutlass.const_expr(self.ping_pong):
                     order.wait()
@@ -305,6 +306,11 @@ class GeforceGemm:
                     sched.advance_to_next_work()
                 sched.advance_to_next_work()
                 work = sched.get_current_work()
+
+    def own_factors(self, staged, tile_n):
+        """The factors of tile number `tile_n` along N, of those that were loaded."""
+        part = tile_n % (self.sfb_rows // self.tile[1])
+        return cute.local_tile(staged, (self.tile[1], self.tile[2]), (part, 0, None))
 
     def matrix_load(self, dtype):
         if self.bytes_each:

@@ -18,10 +18,10 @@ NVFP4, MXFP4 = warp.MmaMXF4NVF4Op(F4, F32, E4), warp.MmaMXF4Op(F4, F32, E8)
 MXFP8, MIXED = warp.MmaMXF8Op(E4, F32, E8), warp.MmaMXF8F6F4Op(E5, F4, F32, E8)
 CASES = {
     "nvfp4": (GeforceGemm(NVFP4, (128, 128, 128)), (256, 128, 256)),
-    "nvfp4, ping-pong": (GeforceGemm(NVFP4, (128, 128, 128), True), (256, 256, 256)),
+    "nvfp4, ping-pong": (GeforceGemm(NVFP4, (128, 64, 128), True), (256, 256, 256)),
     "mxfp4": (GeforceGemm(MXFP4, (128, 128, 128)), (128, 128, 384)),
     "mxfp8": (GeforceGemm(MXFP8, (128, 128, 128)), (128, 128, 256)),
-    "mxfp8 x mxfp4, ping-pong": (GeforceGemm(MIXED, (128, 128, 128), True), (384, 128, 128)),
+    "mxfp8 x mxfp4, ping-pong": (GeforceGemm(MIXED, (128, 64, 128), True), (384, 128, 128)),
 }
 
 
@@ -178,7 +178,7 @@ def test_against_float64(name):
 
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="there is no ptxas")
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["nvfp4", "mxfp4", "mxfp8"])
+@pytest.mark.parametrize("name", CASES)
 def test_ptxas_takes_it(name):
     gemm, mnk = CASES[name]
     tensors, *_ = arguments(gemm, mnk)
@@ -308,3 +308,18 @@ def test_ptxas_takes_matrices(op):
     name = "stmatrix.b8" if op in STORES else "ldmatrix.b8x16"
     with pytest.raises(DSLError, match=f"sm_90a has no {name}"):
         cute.compile(matrices, *tensors, op, options="--arch sm_90a")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_random_configurations(seed):
+    rng = np.random.default_rng(seed)
+    op = (NVFP4, MXFP4, MXFP8, MIXED)[rng.integers(4)]
+    ping_pong = bool(rng.integers(2))
+    tile = (128, 64 if ping_pong else int(rng.choice((64, 128))), 128)
+    gemm = GeforceGemm(op, tile, ping_pong, int(rng.integers(1, 5)), int(rng.integers(2, 4)))
+    mnk = [128 * int(rng.integers(1, 4)) for _ in range(3)]
+    tensors, arrays, exact = arguments(gemm, mnk)
+    cute.compile(gemm, *tensors, options="--arch sim")(*tensors)
+    found = arrays[-1].astype(float)
+    np.testing.assert_allclose(found, exact, rtol=4e-3, atol=1e-5 * np.abs(exact).max())

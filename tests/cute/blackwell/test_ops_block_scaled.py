@@ -81,20 +81,20 @@ def check(cfg, forms, mnkl, dtype=np.float32):
 @pytest.mark.parametrize(
     "forms",
     [
-        ("nvfp4", "nvfp4"), ("mxfp4", "mxfp4"), ("mxfp8", "mxfp8_e5m2"),
+        ("nvfp4", "nvfp4"),
+        pytest.param(("mxfp4", "mxfp4"), marks=pytest.mark.slow),
+        pytest.param(("mxfp8", "mxfp8_e5m2"), marks=pytest.mark.slow),
         pytest.param(("mxfp8", "mxfp4"), marks=pytest.mark.slow),
         pytest.param(("mxfp4", "mxfp8_e5m2"), marks=pytest.mark.slow),
     ],
-)  # fmt: skip
+)
 def test_each_format(forms):
     k = 384 if forms[0][:5] != forms[1][:5] else 352
     check(ONE, forms, (136, 72, k, 1))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [x if x == "pair" else pytest.param(x, marks=pytest.mark.slow) for x in CONFIGS],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONFIGS)
 def test_each_configuration(name):
     cfg = CONFIGS[name]
     m, n = (e * c for e, c in zip(cfg.block_tile, cfg.cluster, strict=True))

@@ -48,16 +48,19 @@ def compare(groups, kinds=F16, cfg=ONE, blocks=3, gap=0, offset=0, **options):
         np.testing.assert_array_equal(whole.view(np.uint8), before.view(np.uint8))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("which", GROUPS)
+QUICK = "one tile of several"
+
+
+@pytest.mark.parametrize(
+    "which",
+    [x if x == QUICK else pytest.param(x, marks=pytest.mark.slow) for x in GROUPS],
+)
 def test_groups(sim, which):
     compare(GROUPS[which])
 
 
-@pytest.mark.parametrize(
-    "cfg", [pytest.param(ONE, marks=pytest.mark.slow), PAIR,
-            pytest.param(CLUSTER, marks=pytest.mark.slow)], ids=str,
-)  # fmt: skip
+@pytest.mark.slow
+@pytest.mark.parametrize("cfg", [ONE, PAIR, CLUSTER], ids=str)
 def test_each_configuration(sim, cfg):
     compare(RAGGED, cfg=cfg, blocks=9)
 

@@ -6,7 +6,7 @@ import pytest
 
 from basedsl import DSLCallError, DSLTypeError
 from basedsl_cute import sim
-from basedsl_cute.ops.distributed import products
+from basedsl_cute.ops.distributed import products, scatter_product
 from basedsl_cute.ops.distributed.products import simulated_product_workspaces
 from basedsl_cute.ops.hopper.config import Config
 
@@ -92,6 +92,25 @@ def test_product_with_a_sum_over_ranks(ranks, rows, n, k, seed, options, turns, 
         wanted = total if everywhere else total[rank * rows : (rank + 1) * rows]
         for turn in range(turns):
             assert (y[rank][turn] == (wanted * (turn + 1)).astype(np.float16)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_tiles_that_are_announced_while_the_next_is_multiplied(monkeypatch, everywhere):
+    monkeypatch.setattr(scatter_product.Exchange, "delay", 2)
+    options = SHARED | {"stages": 2}
+    x, weight = matrices(2, 2 * 130, 264), matrices(2, 40, 264)  # five steps of K
+    y = [np.zeros((260 if everywhere else 130, 40), np.float16) for _ in x]
+
+    def call(rank, space):
+        product = space.matmul_all_reduce if everywhere else space.matmul_reduce_scatter
+        product(x[rank], weight[rank], y[rank], Config(**options))
+
+    run(2, 1, call)
+    total = sum(wide(a) @ wide(b).T for a, b in zip(x, weight, strict=True))
+    for rank in range(2):
+        part = total if everywhere else total[rank * 130 : (rank + 1) * 130]
+        assert (y[rank] == part.astype(np.float16)).all()
 
 
 def test_errors():

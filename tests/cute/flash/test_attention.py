@@ -242,6 +242,14 @@ class TestDecoding:
         total = np.logaddexp(logs, sinks[:, None])
         close(out, values * np.exp(logs - total).transpose(0, 2, 1)[..., None])
 
+    def test_more_splits_than_tiles_of_keys(self):
+        q, k, v = normal(1, 1, 2, 32), normal(1, 40, 1, 32, seed=1), normal(1, 40, 1, 32, seed=2)
+        config = Config((16, 16), 1, packed=2, splits=70)
+        out, lse = attention(q, k, v, return_lse=True, config=config)
+        values, logs = reference(q, k, v)
+        close(out, values)
+        close(lse, logs, 2e-3)
+
     def test_a_cache_of_pages(self):
         rows, used = 16, np.int32([37, 90])
         pages = normal(20, rows, 2, 64, seed=1), normal(20, rows, 2, 64, seed=2)

@@ -87,11 +87,13 @@ def test_the_kernel_for_hopper_with_products_ahead(options, wanted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("head", "head_v"), [(256, 256), (128, 256)])
-def test_the_kernel_for_hopper_with_wide_heads(head, head_v):
+@pytest.mark.parametrize(
+    ("head", "head_v", "ahead"), [(256, 256, False), (128, 256, False), (128, 128, True)]
+)
+def test_the_kernel_for_hopper_with_shared_keys(head, head_v, ahead):
     q, k = normal(1, 130, 1, head), normal(1, 70, 1, head, seed=1)
     v = normal(1, 70, 1, head_v, seed=2)
-    check(q, k, v, {"right": 0}, config=hopper.Config((64, 64)), causal=True)
+    check(q, k, v, {"right": 0}, config=hopper.Config((64, 64), ahead=ahead), causal=True)
 
 
 @pytest.mark.slow

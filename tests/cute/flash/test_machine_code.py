@@ -55,8 +55,9 @@ def check(head, config, variant):
         warnings.simplefilter("ignore", SpillWarning)  # counted below
         compiled = cute.compile(
             flash._launch,
-            *(x, x, x, x, lse, None, None, (None,) * 4, (None, None, None, ())),
-            *(1.0, 1, 256, 132, head, head, variant, config, 0),
+            *(x, x, x, x, lse, None, None, None),
+            *((None,) * 4, (None, None, None, ()), (None,) * 3),
+            *(1.0, 1.0, 1, 256, 132, head, head, variant, config, 0),
             options="--gpu-arch sm_90a",
         )
     (kernel,) = compiled.resources.values()
@@ -69,6 +70,7 @@ def check(head, config, variant):
 @pytest.mark.parametrize(
     ("head", "config"),
     [
+        (64, attention_backward.Config()),
         (64, attention_backward.Config(ahead=True)),
         (128, attention_backward.Config()),
         (256, attention_backward.Config((64, 64))),

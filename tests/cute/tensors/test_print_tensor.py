@@ -153,3 +153,23 @@ def prints_while_compiling(a: cute.Tensor, n: cute.Int32):
 def test_print_shows_what_is_dynamic(sim, capsys):
     cute.compile(prints_while_compiling, np.zeros((2, 3), "f4"), 1)
     assert capsys.readouterr().out == "(?, ?) (?, (2, 'x')) [?] (?,) (?,?):(?,1)\n"
+
+
+@cute.kernel
+def prints_a_value_kernel(x: cute.Tensor):
+    for i in cute.range_constexpr(3):
+        print(i, x[i])
+    print("known", 3)
+
+
+@cute.jit
+def prints_a_value(x: cute.Tensor):
+    prints_a_value_kernel(x).launch(grid=1, block=1)
+
+
+def test_print_of_a_dynamic_value_says_once_what_prints_it(sim, capsys, caplog):
+    cute.compile(prints_a_value, np.zeros(3, "f4"))
+    assert capsys.readouterr().out == "0 ?\n1 ?\n2 ?\nknown 3\n"
+    (remark,) = [one.getMessage() for one in caplog.records if one.name == "basedsl.remarks"]
+    assert 'cute.printf("{}", x) prints it at run time' in remark
+    assert "print(i, x[i])" in remark

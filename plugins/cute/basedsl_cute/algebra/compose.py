@@ -24,7 +24,7 @@ from .int_tuple import (
     zeros_to_ones,
 )
 from .layout import Layout, concatenate, make_layout, modes_of, size, text
-from .views import is_view, on_views
+from .views import is_view, on_views, relaid
 
 _MAX_VERIFIED = 1 << 16
 
@@ -151,7 +151,7 @@ def composition(a: Any, b: Any) -> Any:
     (4,8):(2,8)
     """
     if is_view(a):
-        return a.with_layout(composition(a.layout, b))
+        return relaid(a, lambda layout: composition(layout, b))
     if isinstance(a, ComposedLayout):
         return a.with_outer(composition(a.outer, b))
     if not isinstance(a, Layout):
@@ -174,7 +174,10 @@ def compose_modes(a: Layout, b: Layout) -> Layout:
 
 def _compose_function(f: Any, b: Any) -> ComposedLayout:
     if not callable(f):
-        raise LayoutError(f"composition({f}, {b}): the first operand is no layout")
+        raise LayoutError(
+            f"composition({f}, {b}): the first operand is no layout",
+            hint="make_layout(shape) is the compact layout of a shape",
+        )
     if isinstance(b, ComposedLayout):
         raise LayoutError(f"composition({f}, {b}): cannot compose a function with {b.inner}")
     return ComposedLayout(f, 0, b if isinstance(b, Layout) else make_layout(b))

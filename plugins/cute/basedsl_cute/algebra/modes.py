@@ -28,7 +28,7 @@ Modes: TypeAlias = tuple[Any, ...]
 def map_modes(x: Any, f: Callable[[Any], Any]) -> Any:
     """Return ``f`` applied to an int tuple, or to both the shape and the stride of a layout."""
     if views.is_view(x):
-        return x.with_layout(map_modes(x.layout, f))
+        return views.relaid(x, lambda layout: map_modes(layout, f))
     if isinstance(x, ComposedLayout):
         return x.with_outer(map_modes(x.outer, f))
     if isinstance(x, Layout):
@@ -179,7 +179,7 @@ def _extend(
     x: Any, elem: Any, up_to_rank: int | None, join: Callable[[Modes, Modes], Modes]
 ) -> Any:
     if views.is_view(x):
-        return x.with_layout(_extend(x.layout, elem, up_to_rank, join))
+        return views.relaid(x, lambda layout: _extend(layout, elem, up_to_rank, join))
     if isinstance(x, ComposedLayout):
         return x.with_outer(_extend(x.outer, elem, up_to_rank, join))
     count = 1 if up_to_rank is None else up_to_rank - rank(x)

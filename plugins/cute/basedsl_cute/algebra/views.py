@@ -15,6 +15,15 @@ def is_view(x: Any) -> bool:
     return hasattr(x, "with_layout") and hasattr(x, "layout")
 
 
+def relaid(x: Any, change: Callable[[Any], Any]) -> Any:
+    """Return the view ``x`` with the layout ``change(x.layout)``.
+
+    A view with a method ``relaid`` of its own does it itself.
+    """
+    own = getattr(x, "relaid", None)
+    return x.with_layout(change(x.layout)) if own is None else own(change)
+
+
 def on_views(operation: F) -> F:
     """Let ``operation(layout, ...)`` take a view or a composed layout as its first argument."""
 
@@ -26,7 +35,7 @@ def on_views(operation: F) -> F:
             args = (kwargs.pop(first),)
         x, rest = args[0], args[1:]
         if is_view(x):
-            return x.with_layout(wrapper(x.layout, *rest, **kwargs))
+            return relaid(x, lambda layout: wrapper(layout, *rest, **kwargs))
         if hasattr(x, "with_outer"):
             return x.with_outer(wrapper(x.outer, *rest, **kwargs))
         return operation(x, *rest, **kwargs)

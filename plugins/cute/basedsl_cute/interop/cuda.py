@@ -1,15 +1,20 @@
 """`cute.cuda`: contexts, streams and error checks for programs that use no array framework.
 
-On the simulator there is one stream, whose work is always finished.
+On the simulator the work of a stream has always finished, and its check for races takes launches
+on different streams as running at the same time, until something waits for them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from basedsl_cute.device import driver
 from basedsl_cute.device.driver import DSLCudaRuntimeError
 from basedsl_cute.dsl.machine import current_target
+from basedsl_cute.hardware.unsupported import unsupported_names
+
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names("basedsl_cute.cuda")
 
 
 class StreamHandle(int):
@@ -51,6 +56,31 @@ def stream_sync(stream: Any) -> None:
     if current_target().is_gpu:
         driver.ensure_context()
         driver.call("cuStreamSynchronize", driver.stream_handle(stream))
+    else:
+        _simulated_order().synchronise(driver.stream_handle(stream))
+
+
+def wait_stream(stream: Any, other: Any) -> None:
+    """Let later work of `stream` wait until the work that `other` has now has finished; host code
+    goes on.
+
+    Both are None (the default stream), a stream of cuda-python, PyTorch or CuPy, or a handle.
+    """
+    handles = driver.stream_handle(stream), driver.stream_handle(other)
+    if current_target().is_gpu:
+        driver.ensure_context()
+        event = driver.DriverEvent()
+        event.record(handles[1])
+        driver.call("cuStreamWaitEvent", handles[0], event.handle, 0)
+        event.destroy()
+    else:
+        _simulated_order().wait(*handles)
+
+
+def _simulated_order() -> Any:
+    from basedsl_cute.sim.machine.stream_order import ORDER  # programs for GPUs do without
+
+    return ORDER
 
 
 def load_cubin_module_data(cubin: bytes) -> driver.Library:
@@ -92,4 +122,5 @@ __all__ = [
     "initialize_cuda_context",
     "load_cubin_module_data",
     "stream_sync",
+    "wait_stream",
 ]

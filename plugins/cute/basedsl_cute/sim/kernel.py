@@ -20,6 +20,7 @@ from basedsl_cute.sim.machine.race_checker import RaceChecker
 from basedsl_cute.sim.machine.ranks import current_rank
 from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.state import SimLaunch
+from basedsl_cute.sim.machine.stream_order import ORDER
 from basedsl_cute.sim.machine_model import Machine
 from basedsl_cute.sim.nvidia import NVIDIA
 from basedsl_cute.sim.observe import Observer, watching
@@ -108,6 +109,7 @@ class SimKernel:
         preferred: Any = None,
         cooperative: bool = False,
         dependent: bool = False,
+        stream: int = 0,
     ) -> None:
         """Run the kernel on every thread of the grid.
 
@@ -117,7 +119,8 @@ class SimKernel:
         `preferred` has one such cluster; others have the shape `cluster`, by default the only one.
         The blocks of a cluster run together, and those of a `cooperative` launch all do. A
         `dependent` launch may begin before the one in front of it has ended: the race check demands
-        that it waits for that.
+        that it waits for that. Launches on different streams, whose handles these are, may run at
+        the same time.
 
         Raises LaunchError before anything runs, and SimulationError for an error of the kernel;
         then the memory holds what was written so far.
@@ -170,6 +173,8 @@ class SimKernel:
                 written = [s for i in facts.written for s in launch.aliases.get(i, ())]
                 written += [s for s in launch.memory if s.name in self._memory_map.writable]
             shared = number = None
+            if member is None and ORDER.follows(stream):
+                written = None  # of what it reads, others may write
             if member is not None:
                 shared = member.world.order
                 number = shared.begin(member.rank, grid, block)
@@ -188,6 +193,10 @@ class SimKernel:
             observer.end(launch)
         if member is not None:
             member.end_launch(launch)
+        elif not ORDER.follows(stream):
+            ORDER.pass_default()
+        elif launch.races is not None:
+            ORDER.add(stream, self.name, launch)
         memory.launches[:] = [Written(self.name, _ranges(launch, facts.written))]
         if dependent and launch.races is not None and not launch.waited:
             late = RaceError(
@@ -264,6 +273,8 @@ class SimKernel:
 def _ranges(launch: SimLaunch, written: frozenset[int] | None) -> tuple[tuple[int, int], ...]:
     """The addresses of the arguments that a kernel may have written, where that is known."""
     segments = [s for i in written or () for s in launch.aliases.get(i, ())]
+    if launch.races is not None:
+        segments += launch.races.stored
     return tuple((s.base, s.end) for s in segments)
 
 

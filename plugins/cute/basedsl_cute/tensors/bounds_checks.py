@@ -57,17 +57,19 @@ def check_element(trace: Trace, coord: Any, shape: Any) -> None:
             continue
         size = algebra.size(extent)
         number = mode if isinstance(coord, tuple) and len(modes) > 1 else None
-        _check_mode(trace, part, size, number)
+        check_mode(trace, part, size, "its only mode" if number is None else f"mode {number}")
 
 
-def _check_mode(trace: Trace, coord: Any, size: Any, mode: int | None) -> None:
+def check_mode(trace: Trace, coord: Any, size: Any, which: str) -> None:
+    """Emit an assertion of a kernel that `coord` is below the extent `size`; errors call the mode
+    `which`.
+    """
     if is_dynamic(coord) or is_dynamic(size):
         inside = _as_unsigned(coord, size) < _as_unsigned(size, coord)
     elif 0 <= coord < size:
         return
     else:
         inside = Boolean(False)
-    which = "its only mode" if mode is None else f"mode {mode}"
     known = [str(n) if isinstance(n, int) else "?" for n in (coord, size)]
     text = f"CoordinateError: {which}: coordinate {known[0]}: extent {known[1]}"
     trace.emitter.assert_(inside.ir_value(), text, trace.loc())

@@ -8,12 +8,14 @@ access itself one `cute.load` or `cute.store`. A tensor is a *view* of the algeb
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from basedsl import (
     DSLAttributeError,
+    DSLError,
     DSLTypeError,
     Int32,
     Int64,
@@ -33,6 +35,7 @@ from basedsl_cute.dialect import define, note_access
 from basedsl_cute.dialect.cute_trace import cute_trace
 from basedsl_cute.dialect.ops import Load, Store
 from basedsl_cute.hardware.other_names import OF_TENSORS
+from basedsl_cute.tensors import origin
 from basedsl_cute.tensors.bounds_checks import (
     check_coordinate,
     check_element,
@@ -40,6 +43,7 @@ from basedsl_cute.tensors.bounds_checks import (
     check_sign,
 )
 from basedsl_cute.tensors.index_arithmetic import as_int
+from basedsl_cute.tensors.origin import ViewOrigin
 from basedsl_cute.tensors.pointer import (
     Pointer,
     as_element,
@@ -149,10 +153,11 @@ class Tensor(NoVector):
            [4, 6]], dtype=int32)
     """
 
-    __slots__ = ("_start", "_wide", "layout")
+    __slots__ = ("_origin", "_start", "_wide", "layout")
 
     def __init__(self, iterator: Any, layout: Any) -> None:
         self._wide: bool | None = None
+        self._origin: ViewOrigin | None = None
         self._start = iterator.typed(layout) if isinstance(iterator, Pointer) else iterator
         self.layout = layout
 
@@ -172,7 +177,10 @@ class Tensor(NoVector):
         layout: algebra.Layout | algebra.ComposedLayout = algebra.Layout(shape, stride)
         if isinstance(self.layout, algebra.ComposedLayout):
             layout = algebra.ComposedLayout(self.layout.inner, offset, layout)
-        return Tensor(as_coordinate(parts[0]) if not self.has_memory else parts[0], layout)
+        made = Tensor(as_coordinate(parts[0]) if not self.has_memory else parts[0], layout)
+        if self._origin is not None and _same_leaves(parts, self.__dsl_leaves__()):
+            made._origin = self._origin
+        return made
 
     def _numbers(self) -> Any:
         """The parts of this tensor's layout that may be dynamic: shape, stride and offset."""
@@ -266,10 +274,28 @@ class Tensor(NoVector):
         """The tensor with the same iterator and another layout."""
         return Tensor(self._start, layout)
 
+    def relaid(self, change: Callable[[Any], Any]) -> Tensor:
+        """The tensor with the same iterator and the layout `change(layout)`."""
+        made, own = self.with_layout(change(self.layout)), self._own_origin()
+        made._origin = own and own.relaid(change, made.layout.shape)
+        return made
+
+    def _own_origin(self) -> ViewOrigin | None:
+        """The coordinates of this tensor's elements in the one that it is cut from, or in itself;
+        None where the simulator does not check them.
+        """
+        if self._origin is not None or self.memspace != "gmem":
+            return self._origin
+        trace = origin.are_followed()
+        return None if trace is None or self._is_whole_vector(trace) else origin.whole(self.shape)
+
     def domain_offset(self, coord: Any) -> Tensor:
         """The tensor that starts at coordinate `coord` of this one, with the same layout."""
-        layout, offset = algebra.domain_offset(self._widened(as_coordinate(coord)), self.layout)
-        return self._at(offset, layout)
+        coord = self._widened(as_coordinate(coord))
+        layout, offset = algebra.domain_offset(coord, self.layout)
+        made, own = self._at(offset, layout), self._own_origin()
+        made._origin = own and own.at(own.layout(coord), own.layout)
+        return made
 
     def _at(self, offset: Any, layout: Any) -> Tensor:
         if not isinstance(self._start, Pointer):
@@ -282,7 +308,10 @@ class Tensor(NoVector):
         coord = self._checked(coord)
         self._check_bounds(coord)
         if _has_none(coord):
-            return self._at(*reversed(algebra.slice_and_offset(coord, self.layout)))
+            made = self._at(*reversed(algebra.slice_and_offset(coord, self.layout)))
+            own = self._own_origin()
+            made._origin = own and own.sliced(coord)
+            return made
         offset = self.layout(coord)
         if not isinstance(self._start, Pointer):
             return algebra.add_offset(self._start, offset)
@@ -385,6 +414,15 @@ class Tensor(NoVector):
         elif trace is not None and self.has_memory and cute_trace(trace).checks_coordinates:
             if not _has_none(coord) and not self._is_whole_vector(trace):
                 check_element(trace, coord, self.layout.shape)
+                if self._origin is not None:
+                    self._origin.check_element(trace, coord)
+
+    def check_elements(self, trace: Trace, numbers: range) -> None:
+        """Emit in `trace` the simulator's check that the elements `numbers` lie in the tensor that
+        this one is cut from.
+        """
+        if self._origin is not None:
+            self._origin.check_elements(trace, numbers)
 
     def _is_whole_vector(self, trace: Trace) -> bool:
         """True for a kernel's argument of one mode: its memory ends where the extent does."""
@@ -450,6 +488,15 @@ def of_a_thread(tiled: Any, name: str) -> DSLAttributeError:
         f"{name} is of one thread's slice of {with_article(kind)}, not of the {kind}",
         hint=f"x.get_slice(tid).{name}(tensor), with tid = cute.arch.thread_idx()[0]",
     )
+
+
+def _same_leaves(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """True for the leaves of one tensor: the same values, not those of other iterations."""
+    pairs = zip((one[0], *one[1].layout), (other[0], *other[1].layout), strict=True)
+    try:
+        return all(a is b or a.ir_value() == b.ir_value() for a, b in pairs)
+    except DSLError:  # a value of a branch that has ended
+        return False
 
 
 def _coordinate_hint(coord: Any) -> str:

@@ -203,6 +203,7 @@ def load_vector(tensor: Tensor, cache: str | None = None) -> Any:
     n = int(algebra.size(tensor.shape))
     if n == 0:
         raise DSLTypeError(f"a tensor of shape {tensor.shape} has no elements to load")
+    tensor.check_elements(trace, range(n))
     parts = [(access, _load(trace, tensor, access, cache)) for access in accesses(tensor)]
     elements: list[Any] = [None] * n
     if len(parts) == 1 and len(parts[0][0].positions) > 1:
@@ -224,7 +225,9 @@ def store_vector(tensor: Tensor, vector: Any, cache: str | None = None) -> None:
     trace = current_trace("storing a tensor")
     refuse_tensor_memory(tensor.memspace, "write")
     dialect = define(trace.bindings)
-    for access in accesses(tensor):
+    found = accesses(tensor)
+    tensor.check_elements(trace, range(int(algebra.size(tensor.shape))))
+    for access in found:
         order = [positions[-1] for positions in access.positions]
         value = extract(vector, order[0]) if len(order) == 1 else pick(vector, order)
         note_access()

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -295,3 +296,28 @@ def test_the_extension_names_what_launch_takes():
     assert (folder / debugger["program"]).is_file()
     names = {"program", "args", "env", "cwd", "python", "stopOnEntry", "justMyCode"}
     assert set(debugger["configurationAttributes"]["launch"]["properties"]) == names
+
+
+def has_test_client():
+    node = shutil.which("node")
+    name = "@vscode/debugadapter-testsupport"
+    found = node and subprocess.run([node, "-e", f"require('{name}')"], capture_output=True)
+    return bool(found) and found.returncode == 0
+
+
+@pytest.mark.slow
+def test_the_client_of_vs_code():
+    """`npm install @vscode/debugadapter-testsupport`, and its node_modules in NODE_PATH."""
+    if not has_test_client():
+        pytest.skip("there is no node, or no @vscode/debugadapter-testsupport")
+    script = Path(__file__).with_name("vscode_client.cjs")
+    ran = subprocess.run(
+        ["node", str(script), sys.executable, PROGRAM, str(BODY)],
+        capture_output=True, text=True, timeout=SAFETY,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    capabilities, stop, end = map(json.loads, ran.stdout.splitlines())
+    assert "supportsConditionalBreakpoints" in capabilities["capabilities"]
+    assert (stop["thread"], stop["threads"], stop["name"]) == (38, 32, "sums_kernel")
+    assert (stop["i"], stop["total"], stop["variables"]["thread"]) == ("5", "10", "37")
+    assert end["stdout"] == "begins code\nright\n"

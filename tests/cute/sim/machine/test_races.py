@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,8 @@ from basedsl_cute.sim.site import Site
 
 READ = MemoryAccess(np.dtype(np.int32), (), 4, 3, None, Site("read", None), "i32", "read")
 WRITE = MemoryAccess(np.dtype(np.int32), (), 4, 3, None, Site("write", None), "i32", "write")
+ATOMIC = dataclasses.replace(WRITE, strong=True)
+STRONG_READ = dataclasses.replace(READ, strong=True)
 BYTES = np.arange(4)
 
 
@@ -19,11 +23,12 @@ def access(g, kind: str, at: int = 0, lane: int = 0, atomic: bool = False) -> No
     """An ordinary access of one lane to the int32 at the offset `at`."""
     who, offset = np.array([lane]), np.array([at])
     if kind == "write":
-        races.check_write(g.shadow, g, WRITE, offset, who, atomic)
+        races.check_write(g.shadow, g, ATOMIC if atomic else WRITE, offset, who)
     else:
         m = np.zeros(g.lanes, np.bool_)
         m[lane] = True
-        races.check_read(g.shadow, g, READ, np.full(g.lanes, at), m)
+        a = STRONG_READ if atomic else READ
+        races.check_read(g.shadow, g, a, np.full(g.lanes, at), m)
 
 
 def barrier(*groups) -> None:
@@ -68,6 +73,8 @@ def test_neighbouring_elements_do_not_race(warps):
 def test_atomics_race_with_plain_accesses_alone(warps):
     a, b = warps(2)
     access(a, "write", atomic=True)
+    access(b, "write", atomic=True)
+    access(a, "read", atomic=True)
     access(b, "write", atomic=True)
     with pytest.raises(RaceError):
         access(a, "read")
@@ -120,6 +127,9 @@ def test_an_mbarrier_must_be_initialised_before_and_fenced_for_copies(warps):
 
 def test_a_block_ends_after_the_accesses_of_others_to_its_memory(warps):
     a, b = warps(1, blocks=2)
+    with pytest.raises(RaceError, match="another block, which may not have started"):
+        races.check_write(a.block.shadow, b, WRITE, np.array([8]), np.array([0]))
+    barrier(a, b)
     stamp = races.begin_async_write(a.block.shadow, b, Site("st", None), "store", BYTES, 0)
     with pytest.raises(RaceError, match="this store is in the shared memory of another block"):
         races.check_visits(a.launch, a.block, 0)

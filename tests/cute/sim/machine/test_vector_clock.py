@@ -7,6 +7,7 @@ import pytest
 
 from basedsl_cute.sim.machine.vector_clock import (
     FENCED,
+    READ,
     SEEN,
     TENSOR,
     Stamp,
@@ -21,13 +22,15 @@ def knows(clocks: VectorClocks, warp: int, agent: int, time: int, row: int = SEE
 
 def test_at_first_a_warp_knows_nothing_of_the_others():
     clocks = VectorClocks(3)
-    assert clocks.clocks.shape == (3, 3, 9)
-    assert [clocks.time_of(warp) for warp in range(3)] == [1, 2, 3], "events of the launch"
+    assert clocks.clocks.shape == (3, 4, 9)
+    start = clocks.start
+    assert [clocks.time_of(warp) - start for warp in range(3)] == [1, 2, 3], "events of the launch"
     for warp in range(3):
         others = np.delete(clocks.clocks[warp, SEEN], warp)
         assert not others.any()
         assert not clocks.clocks[warp, FENCED].any()
         assert not clocks.clocks[warp, TENSOR].any()
+        assert not clocks.clocks[warp, READ].any()
 
 
 def test_a_release_is_known_after_publish_and_acquire():
@@ -150,12 +153,27 @@ def test_a_relaxed_release_hands_on_the_fenced_mbarriers_alone():
     assert not knows(clocks, 1, 0, written)
 
 
-def test_a_relaxed_release_without_a_fence_hands_on_nothing():
+def test_a_release_of_reads_hands_on_no_ordinary_writes():
     clocks = VectorClocks(2)
+    touched = clocks.time_of(0)
+    copied = clocks.begin_access(2)
+    clocks.end_access(copied, 0)
+    clocks.release_reads("token", 0)
+    clocks.publish("token")
+    clocks.acquire("token", 1)
+    assert not knows(clocks, 1, 0, touched)
+    assert knows(clocks, 1, 0, touched, READ)
+    assert knows(clocks, 1, copied.agent, copied.time)
+
+
+def test_a_relaxed_release_without_a_fence_hands_on_only_that_the_warp_runs():
+    clocks = VectorClocks(2)
+    written = clocks.time_of(0)
     clocks.release_mbarriers("cluster", 0)
     clocks.publish("cluster")
     clocks.acquire("cluster", 1)
-    assert not knows(clocks, 1, 0, 1)
+    assert knows(clocks, 1, 0, clocks.start)
+    assert not knows(clocks, 1, 0, written)
 
 
 def test_names_of_agents():

@@ -1,6 +1,7 @@
 """Kernels whose memory transactions can be counted by hand."""
 
 import basedsl_cute as cute
+from basedsl_cute.ops.hopper.gemm import Config, gemm
 
 ROWS = 32
 
@@ -95,3 +96,24 @@ def doubled_kernel(x: cute.Tensor, y: cute.Tensor):
 @cute.jit
 def doubled(x: cute.Tensor, y: cute.Tensor):
     doubled_kernel(x, y).launch(grid=(cute.size(y) // 128, 1, 1), block=(128, 1, 1))
+
+
+@cute.kernel
+def staged_kernel(x: cute.Tensor, y: cute.Tensor):
+    t = cute.arch.thread_idx()[0]
+    tile = cute.utils.SmemAllocator().allocate_tensor(cute.Float32, cute.make_layout(128), 16)
+    atom = cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp(), cute.Float32, num_bits_per_copy=32)
+    one = cute.make_layout(1)
+    source = cute.make_tensor(x.iterator + t, one)
+    cute.copy(atom, source, cute.make_tensor(tile.iterator + t, one))
+    cute.arch.cp_async_commit_group()
+    cute.arch.cp_async_wait_group(0)
+    y[t] = tile[t]
+
+
+@cute.jit
+def staged_and_multiplied(
+    x: cute.Tensor, y: cute.Tensor, a: cute.Tensor, b: cute.Tensor, c: cute.Tensor
+):
+    staged_kernel(x, y).launch(grid=1, block=128)
+    gemm(a, b, c, 1, Config(tile=(128, 128, 64)))

@@ -96,3 +96,30 @@ def test_the_rates_are_those_of_the_results():
     inside = pathlib.Path(profiling.__file__).parent / "h200.json"
     kept = sorted((ROOT / "bench" / "results").glob("*-h200-units.json"))[-1]
     assert inside.read_text() == kept.read_text()
+
+
+def test_the_timeline_of_a_profile(tmp_path):
+    """Each warp and each asynchronous unit has a track; launches follow each other."""
+    x, y = np.ones(128, np.float32), np.zeros(128, np.float32)
+    a, b = (np.ones((128, 64, 1), np.float16) for _ in range(2))
+    c = np.zeros((128, 128, 1), np.float16)
+    found = profile(kernels.staged_and_multiplied, x, y, a, b, c, timeline=True)
+    events = json.loads(found.timeline(tmp_path / "both.json").read_text())["traceEvents"]
+    named = {
+        kind: {e["pid"]: e["args"]["name"] for e in events if e["name"] == kind}
+        for kind in ("process_name", "thread_name")
+    }
+    first, second = (
+        {e["args"]["name"] for e in events if e["name"] == "thread_name" and e["pid"] == pid}
+        for pid in sorted(named["process_name"])[:2]
+    )
+    assert len(named["process_name"]) == 2
+    assert first == {"cp.async", *(f"warp {i}" for i in range(4))}
+    assert {"TMA", "tensor cores", "warp 0"} <= second
+    spans = [
+        [(e["ts"], e["ts"] + e["dur"]) for e in events if e["ph"] == "X" and e["pid"] == pid]
+        for pid in sorted(named["process_name"])
+    ]
+    assert max(end for _, end in spans[0]) <= min(start for start, _ in spans[1]) + 1e-9
+    with pytest.raises(ValueError, match="timeline=True"):
+        profile(kernels.copied, x, y).timeline(tmp_path / "none.json")

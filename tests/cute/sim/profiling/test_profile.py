@@ -5,7 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from basedsl_cute.nvgpu import tcgen05
+from basedsl_cute.runtime import from_dlpack
 from basedsl_cute.sim import profile
+from basedsl_cute.sim.profiling.result import table as kernel_table
+from tests.cute.blackwell.first_gemm import FirstGemm
 from tests.cute.sim.profiling import kernels
 
 
@@ -106,3 +110,20 @@ def test_warpgroup_products_and_tma():
     assert np.allclose(c[..., 0], exact, atol=0.02)
     assert kernel.total.tensor_flops == 2 * m * n * k
     assert kernel.total.tma_bytes == 2 * (m * k + n * k + m * n)
+
+
+def test_products_of_tcgen05():
+    """Descriptors give the shape of a product; both blocks of a pair are one product."""
+    for gemm, (m, n, k) in (
+        (FirstGemm((128, 32, 32)), (128, 32, 64)),
+        (FirstGemm((256, 64, 32), 3, tcgen05.CtaGroup.TWO, (2, 1)), (256, 64, 64)),
+    ):
+        a, b = np.ones((m, k), np.float16), np.ones((n, k), np.float16)
+        c = zeros(m, n)
+        tensors = [from_dlpack(x, assumed_align=16) for x in (a, b, c)]
+        kernel = profile(gemm, *tensors, arch="sm_100a").kernel
+        assert (c == k).all()
+        assert kernel.total.tensor_flops == 2 * m * n * k
+        assert kernel.total.instructions["tensor core"] == k / 16
+        assert kernel.total.tensor_memory_bytes == m * n * 4
+        assert f"tensor memory: {m * n * 4} bytes" in str(kernel_table(kernel))

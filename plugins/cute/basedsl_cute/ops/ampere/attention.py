@@ -38,8 +38,8 @@ class Config:
 
     `tile` is (queries, keys), `warps` the number of warps along queries, `packed` the number of
     heads whose queries alternate as the rows of a tile, `splits` the number of blocks that share
-    the keys of a tile of queries. With `overlap` the kernel starts while the preceding one ends
-    (programmatic dependent launch, from sm_90 on).
+    the keys of a tile of queries. With `overlap` the kernel that joins their results starts while
+    this one ends (programmatic dependent launch, from sm_90 on).
     """
 
     tile: tuple[int, int] = (64, 64)
@@ -126,8 +126,8 @@ def forward_kernel(
     cfg: cute.Constexpr,
 ):
     if cute.const_expr(cfg.overlap):
+        # Not waited for by itself: a grid that takes places beside its predecessor lies unevenly.
         arch.griddepcontrol_launch_dependents()
-        arch.griddepcontrol_wait()
     (m, n), head_k, head_v = cfg.tile, q.shape[1], v.shape[1]
     dtype = q.element_type
     thread = arch.thread_idx()[0]
@@ -251,7 +251,8 @@ def forward_kernel(
 @dataclass
 class Result:
     """The result of a kernel: the tensors that it writes, the sequence, and its batch in them.
-    `is_first` is True for the one of several splits that counts the sinks.
+    `is_first` is True for the one of several splits that counts the sinks. Results are multiplied
+    by `scale`, if any.
     """
 
     out: Any
@@ -262,6 +263,7 @@ class Result:
     batch: Any
     slot: Any
     is_first: Any
+    scale: Any = None
 
 
 @cute.jit
@@ -291,6 +293,8 @@ def finish(
             sink = cute.Float32(result.sinks[own_head]) * LOG2_E
             sink = cute.where(result.is_first, sink, -cute.Float32.inf)
         inverse, log = softmax.finish(r, sink)
+        if cute.const_expr(result.scale is not None):
+            inverse = inverse * result.scale
         values = cute.make_rmem_tensor((cute.size(sums, mode=[1]),), out.element_type)
         row_sums = (sums[r, None].load() * inverse).to(out.element_type)
         values.store(row_sums.reshape(values.shape))
@@ -405,5 +409,4 @@ def forward(
         block=(cfg.threads, 1, 1),
         stream=stream,
         min_blocks_per_mp=1,
-        use_pdl=cfg.overlap,
     )

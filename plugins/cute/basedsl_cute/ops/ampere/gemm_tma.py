@@ -141,7 +141,7 @@ def gemm_kernel(
         if warp == 0:
             work = scheduler.initial_work_tile_info()
             loads = LoadParams(load_pipeline, load_a, tma_a, sa, load_b, tma_b, sb)
-            producer_warp(loads, scheduler, work, k_tiles, kinds, cfg)
+            producer_warp(loads, scheduler, work, k_tiles, cfg)
     else:
         arch.setmaxregister_increase(cfg.consumer_registers)
         stages = (load_pipeline, sa, sb)

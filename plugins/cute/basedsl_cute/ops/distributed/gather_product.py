@@ -23,18 +23,15 @@ from basedsl_cute.ops.distributed.product_parts import (
 )
 from basedsl_cute.ops.hopper.collective import (
     LoadParams,
-    allocate_staged,
+    begin_block,
     check_majors,
-    cluster_position,
-    make_load_pipeline,
-    pingpong_order,
-    shared_layouts,
+    tile_loads,
     tile_schedule,
     tma_atoms,
     wait_for_predecessor,
 )
 from basedsl_cute.ops.hopper.config import check_config
-from basedsl_cute.ops.hopper.gemm import TileParams, consumer_warpgroup
+from basedsl_cute.ops.hopper.gemm import Output, consumer_warpgroup
 
 
 @cute.jit
@@ -86,19 +83,9 @@ def _load_tiles(
     pushed. Every other tile takes K backwards.
     """
     cfg = plan.cfg
-    load_x, tma_x = own
-    bm, bn, bk = cfg.tile
-    cm, cn = cfg.cluster
-    at_m, at_n, mask_a, mask_b = cluster_position(cfg)
-    along_n, along_m = cute.make_layout(cn), cute.make_layout(cm)
-    sa, sb = cute.group_modes(loads.sa, 0, 2), cute.group_modes(loads.sb, 0, 2)
-    gx = cute.zipped_divide(tma_x, (bm, bk))
-    ga = cute.zipped_divide(loads.tma_a, (bm, bk))
-    gb = cute.zipped_divide(loads.tma_b, (bn, bk))
-    to_x, from_x = tma.tma_partition(load_x, at_n, along_n, sa, gx)
-    to_a, from_a = tma.tma_partition(loads.atom_a, at_n, along_n, sa, ga)
-    to_b, from_b = tma.tma_partition(loads.atom_b, at_m, along_m, sb, gb)
-    tiles_m, parts = cute.ceil_div(rows, bm), cute.ceil_div(k, plan.columns)
+    load_own, load_b = tile_loads(own, cfg)
+    load_a, _ = tile_loads(loads, cfg)
+    tiles_m, parts = cute.ceil_div(rows, cfg.tile[0]), cute.ceil_div(k, plan.columns)
     half = (turn & 1).to(cute.Int32)
 
     filled = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, cfg.stages)
@@ -111,28 +98,10 @@ def _load_tiles(
             loads.pipeline.producer_acquire(filled)
             barrier = loads.pipeline.producer_get_barrier(filled)
             if shard == w.rank:
-                cute.copy(
-                    load_x,
-                    from_x[None, (m, step)],
-                    to_x[None, filled.index],
-                    tma_bar_ptr=barrier,
-                    mcast_mask=mask_a,
-                )
+                load_own.start((m, step), filled.index, barrier)
             else:
-                cute.copy(
-                    loads.atom_a,
-                    from_a[None, (m, step, shard, half)],
-                    to_a[None, filled.index],
-                    tma_bar_ptr=barrier,
-                    mcast_mask=mask_a,
-                )
-            cute.copy(
-                loads.atom_b,
-                from_b[None, (n, step)],
-                to_b[None, filled.index],
-                tma_bar_ptr=barrier,
-                mcast_mask=mask_b,
-            )
+                load_a.start((m, step, shard, half), filled.index, barrier)
+            load_b.start((n, step), filled.index, barrier)
             filled.advance()
             step = step + forward
         step = step - forward
@@ -163,34 +132,24 @@ def gather_product_kernel(
 ):
     """The product of all ranks' rows with this rank's B; see the module."""
     kinds, cfg = plan.kinds, plan.cfg
-    if cute.const_expr(cfg.overlap):
-        arch.griddepcontrol_launch_dependents()
-    layout_a, layout_b, layout_c = shared_layouts(kinds, cfg)
-    smem = cute.utils.SmemAllocator()
-    barriers = smem.allocate_array(cute.Int64, 2 * cfg.stages)
-    sa = allocate_staged(smem, kinds.a, layout_a)
-    sb = allocate_staged(smem, kinds.b, layout_b)
-    sc = allocate_staged(smem, kinds.c, layout_c)
-    warp_idx = arch.make_warp_uniform(arch.warp_idx())
-    turn_order = pingpong_order(smem, warp_idx, cfg)
-    load_pipeline = make_load_pipeline(barriers, kinds, cfg, defer_sync=True)
-    pipeline.pipeline_init_arrive(cfg.cluster)
+    block = begin_block(kinds, cfg)
     scheduler = ShardScheduler.beginning(schedule, w.rank, cute.Int32(w.num_ranks))
     work = scheduler.get_current_work()
     pipeline.pipeline_init_wait(cfg.cluster)
-    if warp_idx < 4:
+    if block.warp < 4:
         arch.setmaxregister_decrease(cfg.producer_registers)
         wait_for_predecessor(cfg)
         turn = launch_number(w)
-        if warp_idx == 0:
-            loads = LoadParams(load_pipeline, load_a, tma_a, sa, load_b, tma_b, sb)
-            _load_tiles((load_x, tma_x), loads, scheduler, work, k_tiles, w, rows, k, turn, plan)
+        if block.warp == 0:
+            own = LoadParams(block.pipeline, load_x, tma_x, block.sa, load_b, tma_b, block.sb)
+            loads = own._replace(atom_a=load_a, tma_a=tma_a)
+            _load_tiles(own, loads, scheduler, work, k_tiles, w, rows, k, turn, plan)
         else:
             _push_shard(x, w, turn, rows, k, half_bytes, plan)
     else:
         arch.setmaxregister_increase(cfg.consumer_registers)
-        tile = TileParams(load_pipeline, turn_order, sa, sb, sc, store_c, tma_c, ())
-        consumer_warpgroup(tile, scheduler, work, k_tiles, kinds, cfg, None)
+        output = Output(store_c, tma_c)
+        consumer_warpgroup(block, output, scheduler, work, k_tiles, kinds, cfg, None)
     end_launch(w)
 
 

@@ -26,6 +26,7 @@ _HALF_ALIGN = 1024  # bytes
 # Waves of the largest tiles up to which smaller ones were as fast or faster before a sum (measured
 # between two H200s, bench/results/2026-11-22-distributed.md).
 _FEW_WAVES = 8
+_FEW_BYTES = 350e6  # of both matrices: tiles of 128 x 128 load larger ones too often
 # Cycles until the first of what a peer pushes is there, and the bytes that arrive in a cycle
 # (measured between two H200s).
 _LATENCY, _LINK = 8750, 170
@@ -96,7 +97,7 @@ class ProductWorkspace:
         rows, n, k = _extents(a, b, c, ranks, "rows of all ranks")
         if not rows * n:
             return None
-        cfg = config or _chosen(rows, ranks, n, k, self.blocks, True)
+        cfg = config or _chosen(rows, ranks, n, k, self.blocks, True, True)
         lines, columns = _chunk(rows, k, cfg.tile[0], self.blocks * MOVERS * 2)
         self._check_room(ranks * rows * k, -(-rows // lines) * -(-k // columns))
         plan = _plan(a.dtype, cfg, lines, columns)
@@ -113,7 +114,7 @@ class ProductWorkspace:
         every, n, k = _extents(a, b, c, 1, "rows") if everywhere else _parts(a, b, c, ranks)
         if not every * n:
             return None
-        cfg = config or _chosen(rows, ranks, n, k, self.blocks, False)
+        cfg = config or _chosen(rows, ranks, n, k, self.blocks, False, everywhere)
         tiles = -(-rows // cfg.tile[0]) * -(-n // cfg.tile[1]) * cfg.warpgroups_per_tile
         twice = 2 if everywhere else 1
         self._check_room(twice * every * n, twice * tiles)
@@ -182,8 +183,11 @@ def _chunk(rows: int, k: int, tile_rows: int, wanted: int) -> tuple[int, int]:
 
 
 @functools.cache
-def _chosen(rows: int, ranks: int, n: int, k: int, blocks: int, gathers: bool) -> Config:
-    """The configuration that is fastest by the model of `ops.hopper.config`, for shards of `rows`.
+def _chosen(
+    rows: int, ranks: int, n: int, k: int, blocks: int, gathers: bool, moves: bool
+) -> Config:
+    """The configuration that is fastest by the model of `ops.hopper.config`, for shards of `rows`;
+    some warps move data if `moves`.
 
     With an all-gather, multiprocessors that no tile of this rank's own shard is left for wait at
     the beginning until what they need has arrived. With a sum, the last tiles leave while nothing
@@ -200,9 +204,10 @@ def _chosen(rows: int, ranks: int, n: int, k: int, blocks: int, gathers: bool) -
 
     wide = max(CANDIDATES, key=lambda one: math.prod(one["tile"][:2]))["tile"]
     waves = -(-rows * ranks // wide[0]) * -(-n // wide[1]) / blocks
-    small = not gathers and waves <= _FEW_WAVES
+    nbytes = (rows * ranks + n) * k * _SIZE
+    small = not gathers and waves <= _FEW_WAVES and nbytes <= _FEW_BYTES
     every = (
-        {**one, "producer_registers": _MOVER_REGISTERS}
+        one | ({"producer_registers": _MOVER_REGISTERS} if moves else {})
         for one in CANDIDATES
         if not small or math.prod(one["tile"][:2]) < math.prod(wide[:2])
     )

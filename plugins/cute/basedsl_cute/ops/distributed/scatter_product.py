@@ -12,11 +12,12 @@ reduce-scatter of products. One rank adds each tile, so that all ranks have the 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import basedsl_cute as cute
 from basedsl_cute import arch, pipeline
-from basedsl_cute.nvgpu import tma, warpgroup
+from basedsl_cute.nvgpu import tma
 from basedsl_cute.ops.distributed.product_parts import (
     MOVERS,
     ProductPlan,
@@ -31,23 +32,21 @@ from basedsl_cute.ops.distributed.product_parts import (
 )
 from basedsl_cute.ops.hopper.collective import (
     LoadParams,
-    allocate_staged,
+    begin_block,
     check_majors,
-    cluster_position,
-    issue_mma,
-    make_load_pipeline,
-    mma_fragments,
-    mma_step,
-    pingpong_order,
+    producer_warp,
     shared_layouts,
-    smem_store_atom,
     tile_schedule,
     tma_atoms,
     wait_for_predecessor,
-    wgmma_over_warpgroups,
 )
 from basedsl_cute.ops.hopper.config import check_config
-from basedsl_cute.ops.hopper.gemm import load_operand_pieces, piece_coordinate
+from basedsl_cute.ops.hopper.gemm import (
+    Output,
+    consumer_warpgroup,
+    load_operand_pieces,
+    piece_coordinate,
+)
 
 
 class Stores(NamedTuple):
@@ -58,48 +57,6 @@ class Stores(NamedTuple):
     own: Any
     parts: Any
     sums: Any
-
-
-@cute.jit
-def _load_tiles(loads, scheduler, work, k_tiles, cfg: cute.Constexpr):
-    """Load the tiles of A and B by one warp. Every other tile takes K backwards."""
-    bm, bn, bk = cfg.tile
-    cm, cn = cfg.cluster
-    at_m, at_n, mask_a, mask_b = cluster_position(cfg)
-    along_n, along_m = cute.make_layout(cn), cute.make_layout(cm)
-    sa, sb = cute.group_modes(loads.sa, 0, 2), cute.group_modes(loads.sb, 0, 2)
-    ga = cute.zipped_divide(loads.tma_a, (bm, bk))
-    gb = cute.zipped_divide(loads.tma_b, (bn, bk))
-    to_a, from_a = tma.tma_partition(loads.atom_a, at_n, along_n, sa, ga)
-    to_b, from_b = tma.tma_partition(loads.atom_b, at_m, along_m, sb, gb)
-    filled = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, cfg.stages)
-    step, forward = cute.Int32(0), cute.Int32(1)
-    while work.is_valid_tile:
-        m, n, shard = work.tile_idx
-        for _ in cute.range(k_tiles, unroll=1):
-            loads.pipeline.producer_acquire(filled)
-            barrier = loads.pipeline.producer_get_barrier(filled)
-            cute.copy(
-                loads.atom_a,
-                from_a[None, (m, step, shard)],
-                to_a[None, filled.index],
-                tma_bar_ptr=barrier,
-                mcast_mask=mask_a,
-            )
-            cute.copy(
-                loads.atom_b,
-                from_b[None, (n, step)],
-                to_b[None, filled.index],
-                tma_bar_ptr=barrier,
-                mcast_mask=mask_b,
-            )
-            filled.advance()
-            step = step + forward
-        step = step - forward
-        forward = 0 - forward
-        scheduler.advance_to_next_work()
-        work = scheduler.get_current_work()
-    loads.pipeline.producer_tail(filled)
 
 
 @cute.jit
@@ -130,143 +87,131 @@ def _copy_sums(y: Any, w: Any, turn: Any, shape: Any, half_bytes: Any, plan: cut
                 copy_part(there + begin, here + begin, left, pitch, plan.dtype, bm, 64)
 
 
+@dataclass(frozen=True)
+class Exchange:
+    """The exchange of tiles with other ranks, for `ops.hopper.gemm.consumer_warpgroup`: tiles of
+    peers are stored in their memory, and own ones with what peers have stored here.
+    """
+
+    stores: Stores
+    w: Any
+    rows: Any
+    n: Any
+    half_bytes: Any
+    plan: ProductPlan
+    everywhere: bool
+    turn: Any = None  # the number of the launch, from `begun` on
+    targets: Any = None  # the pieces of own, parts and sums, as the stores' destinations
+
+    # A tile's stores cross the link while the next one is multiplied: about 10 us, of 0.3 a step.
+    delay = 32
+
+    __dsl_leaf__ = True
+
+    def begun(self, slots: Any, piece: Any) -> Exchange:
+        """Return the exchange of this launch, whose predecessor has ended."""
+
+        def pieces_of(store: Any) -> Any:
+            return tma.tma_partition(store[0], 0, None, slots, cute.zipped_divide(store[1], piece))
+
+        own, parts, sums = self.stores
+        targets = Stores(
+            pieces_of(own)[1],
+            [pieces_of(one)[1] for one in parts],
+            [pieces_of(one)[1] for one in sums],
+        )
+        return replace(self, turn=launch_number(self.w), targets=targets)
+
+    def receive(self, epi_store: Any, pieces: Any, tile_idx: Any) -> None:
+        """Add to a tile's sums what peers have stored here."""
+        _receive(self, epi_store, pieces, tile_idx)
+
+    def store(self, epi_store: Any, source: Any, where: Any) -> None:
+        """Start the store of a piece from its slot to where it belongs."""
+        _store(self, source, where)
+
+    def announce(self, epi_store: Any, tile_idx: Any) -> None:
+        """Wait until the pieces of a tile are where they belong, and notify the rank."""
+        _announce(self, epi_store, tile_idx)
+
+    def place(self, epi_store: Any, tile_idx: Any) -> tuple[Any, Any]:
+        """Return if a tile exists, and the number of its flag: one for the rows of a warpgroup."""
+        m, n, _ = tile_idx
+        tiles_m, tiles_n = self.tiles
+        flag = (m * tiles_n + n) * self.plan.cfg.warpgroups_per_tile + epi_store.row_block
+        return cute.Boolean((m < tiles_m) & (n < tiles_n)), flag
+
+    @property
+    def tiles(self) -> tuple[Any, Any]:
+        """The tiles of a shard along M and N."""
+        bm, bn, _ = self.plan.cfg.tile
+        return cute.ceil_div(self.rows, bm), cute.ceil_div(self.n, bn)
+
+
 @cute.jit
-def _multiply_tiles(
-    loads, smem, turn_order, stores, scheduler, work, k_tiles, w, shape, half_bytes,
-    plan: cute.Constexpr, everywhere: cute.Constexpr,
-):  # fmt: skip
-    """Multiply one warpgroup's tiles and store them: peers' to them, and its own with the sums."""
-    kinds, cfg = plan.kinds, plan.cfg
-    rows, n = shape
-    bm, bn, _ = cfg.tile
-    ranks = w.num_ranks
-    sa, sb, sc = smem
-    consumer = arch.make_warp_uniform(arch.warp_idx()) // 4 - 1
-    row_block = 0 if cfg.pingpong else consumer
-    mma, acc, ra, rb = mma_fragments(sa, sb, row_block, kinds, cfg)
-    piece = cfg.piece(kinds.c)
-    columns = piece[1]
-    pieces_n = bn // columns
-    count = bm // cfg.rows_per_mma * pieces_n
-    pieces = cute.make_tensor(acc.iterator, cute.make_layout((columns // 2, count)))
-    one_piece = wgmma_over_warpgroups(kinds, 1, piece)
-    thread = arch.thread_idx()[0] % 128
-    to_smem = cute.make_tiled_copy_C(smem_store_atom(kinds, columns), one_piece)
-    fragment_shape = one_piece.partition_shape_C(piece)
-    staged = to_smem.get_slice(thread).partition_D(sc)
-    grouped = cute.group_modes(sc, 0, 2)
+def _receive(exchange, epi_store, pieces, tile_idx):
+    w, plan, ranks = exchange.w, exchange.plan, exchange.w.num_ranks
+    exists, flag = exchange.place(epi_store, tile_idx)
+    if tile_idx[2] == w.rank and exists:
+        thread = arch.thread_idx()[0] % 128
+        if thread < ranks and thread != w.rank:
+            w.signals.wait(thread, exchange.turn + 1, flag)
+        epi_store.everyone.arrive_and_wait()
+        shape = (exchange.rows, exchange.n)
+        mine = half_address(w, w.rank, exchange.turn, exchange.half_bytes)
+        # All loads before the first barrier of a piece: their latencies are one.
+        for i in cute.range_constexpr(pieces.shape[1]):
+            where = piece_coordinate(
+                tile_idx, epi_store.row_block, i, epi_store.pieces_n, plan.kinds, plan.cfg
+            )
+            for step in cute.range_constexpr(1, ranks):
+                source = (w.rank + step) % ranks
+                there = mine + source.to(cute.Int64) * (cute.Int64(shape[0]) * shape[1] * 2)
+                received = matrices_at(there, plan.dtype, shape)
+                (part,) = load_operand_pieces(
+                    (shape, (received,)), where[:2], epi_store.mma, thread, epi_store.piece
+                )
+                pieces[None, i].store(pieces[None, i].load() + part.to(cute.Float32))
 
-    def targets(store):
-        return tma.tma_partition(store[0], 0, None, grouped, cute.zipped_divide(store[1], piece))
 
-    slots, to_own = targets(stores.own)
-    to_parts = [targets(one)[1] for one in stores.parts]
-    to_sums = [targets(one)[1] for one in stores.sums]
-    bulk = pipeline.PipelineTmaStore.create(num_stages=cfg.slots)
-    everyone = pipeline.NamedBarrier(1 + consumer, 128)
-    is_storer = arch.make_warp_uniform(arch.warp_idx()) % 4 == 0
-    tiles_m, tiles_n = cute.ceil_div(rows, bm), cute.ceil_div(n, bn)
-    flags = tiles_m * tiles_n * cfg.warpgroups_per_tile  # of a shard
+@cute.jit
+def _store(exchange, source, where):
+    w, stores, targets = exchange.w, exchange.stores, exchange.targets
+    row, column, shard = where
+    here = (row, column, w.rank, (exchange.turn & 1).to(cute.Int32))
+    if shard == w.rank:
+        if cute.const_expr(exchange.everywhere):
+            cute.copy(stores.own[0], source, targets.own[None, where])
+            for step in cute.range_constexpr(w.num_ranks - 1):
+                cute.copy(stores.sums[step][0], source, targets.sums[step][None, here])
+        else:
+            cute.copy(stores.own[0], source, targets.own[None, (row, column)])
+    else:
+        for step in cute.range_constexpr(w.num_ranks - 1):
+            if shard == (w.rank + step + 1) % w.num_ranks:
+                cute.copy(stores.parts[step][0], source, targets.parts[step][None, here])
 
-    wait_for_predecessor(cfg)
-    turn = launch_number(w)
-    half = (turn & 1).to(cute.Int32)
-    shard_bytes = cute.Int64(rows) * n * 2
-    mine = half_address(w, w.rank, turn, half_bytes)
-    read = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, cfg.stages)
-    if cute.const_expr(cfg.pingpong):
-        scheduler.advance_to_next_work(advance_count=consumer)
-        work = scheduler.get_current_work()
-        read.advance(consumer * k_tiles)
-    done = read.clone()
-    slot = 0
-    while work.is_valid_tile:
-        if cute.const_expr(turn_order is not None):
-            turn_order.wait()
-        mma.set(warpgroup.Field.ACCUMULATE, False)
-        loads.consumer_wait(read)
-        issue_mma(mma, acc, ra, rb, read.index)
-        mma.set(warpgroup.Field.ACCUMULATE, True)
-        read.advance()
-        for _ in cute.range(1, k_tiles, unroll=1):
-            mma_step(loads, mma, acc, ra, rb, read, done)
-        if cute.const_expr(turn_order is not None):
-            turn_order.arrive()
-        warpgroup.wait_group(0)
-        loads.consumer_release(done)
-        done.advance()
 
-        m, tile_n, shard = work.tile_idx
-        is_own = shard == w.rank
-        exists = cute.Boolean(m < tiles_m and tile_n < tiles_n)
-        # A flag is for the rows of one warpgroup.
-        tile = (m * tiles_n + tile_n) * cfg.warpgroups_per_tile + row_block
-        if is_own and exists:
-            if thread < ranks and thread != w.rank:
-                w.signals.wait(thread, turn + 1, tile)
-            everyone.arrive_and_wait()
-            # All loads before the first barrier of a piece: their latencies are one.
-            for i in cute.range_constexpr(count):
-                where = piece_coordinate(work.tile_idx, row_block, i, pieces_n, kinds, cfg)
+@cute.jit
+def _announce(exchange, epi_store, tile_idx):
+    w, ranks = exchange.w, exchange.w.num_ranks
+    shard = tile_idx[2]
+    is_own = shard == w.rank
+    exists, flag = exchange.place(epi_store, tile_idx)
+    if epi_store.is_storer and exists:
+        if cute.const_expr(exchange.everywhere):
+            arch.cp_async_bulk_wait_group(0)
+        elif not is_own:
+            arch.cp_async_bulk_wait_group(0)
+        arch.sync_warp()
+        if arch.lane_idx() == 0:
+            if not is_own:
+                w.signals.notify(shard, exchange.turn + 1, flag)
+            elif cute.const_expr(exchange.everywhere):
+                tiles_m, tiles_n = exchange.tiles
+                sums = tiles_m * tiles_n * exchange.plan.cfg.warpgroups_per_tile
                 for step in cute.range_constexpr(1, ranks):
-                    source = (w.rank + step) % ranks
-                    there = mine + source.to(cute.Int64) * shard_bytes
-                    received = matrices_at(there, plan.dtype, (rows, n))
-                    (part,) = load_operand_pieces(
-                        ((rows, n), (received,)), where[:2], one_piece, thread, piece
-                    )
-                    total = pieces[None, i].load() + part.to(cute.Float32)
-                    pieces[None, i].store(total)
-        for i in cute.range_constexpr(count):
-            where = piece_coordinate(work.tile_idx, row_block, i, pieces_n, kinds, cfg)
-            row, column, _ = where
-            rounded = cute.make_rmem_tensor(fragment_shape, kinds.c)
-            rounded.store(pieces[None, i].load().reshape(fragment_shape).to(kinds.c))
-            place = consumer * cfg.slots + (slot + i) % cfg.slots
-            if is_storer:
-                bulk.producer_acquire()
-            everyone.arrive_and_wait()  # the slot is free
-            cute.copy(to_smem, to_smem.retile(rounded), staged[None, None, None, place])
-            arch.fence_view_async_shared()
-            everyone.arrive_and_wait()  # the piece is in shared memory
-            if is_storer:
-                if is_own:
-                    where = (row, column, shard) if everywhere else (row, column)
-                    cute.copy(stores.own[0], slots[None, place], to_own[None, where])
-                    if cute.const_expr(everywhere):
-                        for step in cute.range_constexpr(ranks - 1):
-                            where = (row, column, w.rank, half)
-                            atom = stores.sums[step][0]
-                            cute.copy(atom, slots[None, place], to_sums[step][None, where])
-                else:
-                    for step in cute.range_constexpr(ranks - 1):
-                        if shard == (w.rank + step + 1) % ranks:
-                            where = (row, column, w.rank, half)
-                            atom = stores.parts[step][0]
-                            cute.copy(atom, slots[None, place], to_parts[step][None, where])
-                bulk.producer_commit()
-        if cute.const_expr(count % cfg.slots != 0):
-            slot = (slot + count) % cfg.slots
-        if is_storer and exists:
-            if cute.const_expr(everywhere):
-                arch.cp_async_bulk_wait_group(0)
-            elif not is_own:
-                arch.cp_async_bulk_wait_group(0)
-            arch.sync_warp()
-            if thread == 0:
-                if not is_own:
-                    w.signals.notify(shard, turn + 1, tile)
-                elif cute.const_expr(everywhere):
-                    for step in cute.range_constexpr(1, ranks):
-                        peer = (w.rank + step) % ranks
-                        w.signals.notify(peer, turn + 1, flags + tile)
-        scheduler.advance_to_next_work(advance_count=cfg.consumers // cfg.warpgroups_per_tile)
-        work = scheduler.get_current_work()
-        if cute.const_expr(cfg.pingpong):
-            read.advance((cfg.consumers - 1) * k_tiles)
-            done.advance((cfg.consumers - 1) * k_tiles)
-    if is_storer:
-        bulk.producer_tail()
+                    w.signals.notify((w.rank + step) % ranks, exchange.turn + 1, sums + flag)
 
 
 def _stores_to_peers(
@@ -305,37 +250,25 @@ def scatter_product_kernel(
 ):
     """The sum of all ranks' products: this rank's shard of it, or all of it `everywhere`."""
     kinds, cfg = plan.kinds, plan.cfg
-    if cute.const_expr(cfg.overlap):
-        arch.griddepcontrol_launch_dependents()
-    layout_a, layout_b, layout_c = shared_layouts(kinds, cfg)
-    smem = cute.utils.SmemAllocator()
-    barriers = smem.allocate_array(cute.Int64, 2 * cfg.stages)
-    sa = allocate_staged(smem, kinds.a, layout_a)
-    sb = allocate_staged(smem, kinds.b, layout_b)
-    sc = allocate_staged(smem, kinds.c, layout_c)
-    warp_idx = arch.make_warp_uniform(arch.warp_idx())
-    turn_order = pingpong_order(smem, warp_idx, cfg)
-    load_pipeline = make_load_pipeline(barriers, kinds, cfg, defer_sync=True)
-    pipeline.pipeline_init_arrive(cfg.cluster)
+    block = begin_block(kinds, cfg)
     # This rank's shard is the last one.
     first = (w.rank + 1) % w.num_ranks
     scheduler = ShardScheduler.beginning(schedule, first, cute.Int32(w.num_ranks))
     work = scheduler.get_current_work()
     pipeline.pipeline_init_wait(cfg.cluster)
-    if warp_idx < 4:
+    if block.warp < 4:
         arch.setmaxregister_decrease(cfg.producer_registers)
-        wait_for_predecessor(cfg)
-        if warp_idx == 0:
-            loads = LoadParams(load_pipeline, load_a, tma_a, sa, load_b, tma_b, sb)
-            _load_tiles(loads, scheduler, work, k_tiles, cfg)
+        if block.warp == 0:
+            loads = LoadParams(block.pipeline, load_a, tma_a, block.sa, load_b, tma_b, block.sb)
+            producer_warp(loads, scheduler, work, k_tiles, cfg)
         elif cute.const_expr(everywhere):
+            wait_for_predecessor(cfg)
             _copy_sums(y, w, launch_number(w), (rows, n), half_bytes, plan)
     else:
         arch.setmaxregister_increase(cfg.consumer_registers)
-        _multiply_tiles(
-            load_pipeline, (sa, sb, sc), turn_order, stores, scheduler, work, k_tiles, w,
-            (rows, n), half_bytes, plan, everywhere,
-        )  # fmt: skip
+        exchange = Exchange(stores, w, rows, n, half_bytes, plan, everywhere)
+        output = Output(stores.own[0], stores.own[1], (), exchange)
+        consumer_warpgroup(block, output, scheduler, work, k_tiles, kinds, cfg, None)
     end_launch(w)
 
 

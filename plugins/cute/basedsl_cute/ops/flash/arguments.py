@@ -13,6 +13,7 @@ from basedsl_cute.ops.flash.captured import Captured
 from basedsl_cute.ops.flash.variant import Variant
 
 VECTOR = 8  # elements of 16 bytes
+HALVES = (cute.Float16, cute.BFloat16)
 
 
 class Operand(NamedTuple):
@@ -51,8 +52,11 @@ def operands_of(
     packed_q: bool,
     packed_k: bool,
     table: Any,
+    dtypes: tuple[Any, ...] = HALVES,
 ) -> dict[str, Operand]:
-    """The views of q, k and v for the kernels; DSLTypeError for arrays that do not fit together."""
+    """The views of q, k and v for the kernels; DSLTypeError for arrays that do not fit together, or
+    are of none of `dtypes`.
+    """
     found = {}
     for name, x in (("q", q), ("k", k), ("v", v)):
         _check_array(lib, name, x)
@@ -65,10 +69,11 @@ def operands_of(
             )
         record = ArrayRecord.of(x, name)
         dtype = from_dlpack(*record.dtype)
-        if dtype not in (cute.Float16, cute.BFloat16):
+        if dtype not in dtypes:
+            names = [one.__name__ for one in dtypes]
             raise DSLTypeError(
                 f"attention has no kernel for elements of {dtype.__name__} ({name})",
-                hint="convert them to Float16 or BFloat16",
+                hint=f"convert them to {', '.join(names[:-1])} or {names[-1]}",
             )
         if not _suits(record):
             x = lib.compact(x)
@@ -93,8 +98,9 @@ def _suits(record: ArrayRecord) -> bool:
     pairs = zip(record.shape, record.strides, strict=True)
     steps = [stride for extent, stride in list(pairs)[:-1] if extent > 1]
     contiguous = record.strides[-1] == 1 or record.shape[-1] == 1
+    vector = 128 // record.dtype[1]
     return (
-        contiguous and record.address % 16 == 0 and all(d >= 0 and d % VECTOR == 0 for d in steps)
+        contiguous and record.address % 16 == 0 and all(d >= 0 and d % vector == 0 for d in steps)
     )
 
 
@@ -249,7 +255,7 @@ def view_of_heads(
         shape, strides, order = (1, *shape), (0, *strides), (1, 3, 2, 0)
     shape, strides = (tuple(given[i] for i in order) for given in (shape, strides))
     # The strides of modes of one element, which are never used, are whole 16 bytes for TMA.
-    reach = -(-max(n * d for n, d in zip(shape, strides, strict=True)) // VECTOR) * VECTOR
+    reach = -(-max(n * d for n, d in zip(shape, strides, strict=True)) // 16) * 16
     strides = tuple(
         reach if n == 1 and mode != 1 else d
         for mode, (n, d) in enumerate(zip(shape, strides, strict=True))
@@ -257,16 +263,51 @@ def view_of_heads(
     return lib.view(x, shape, strides), shape
 
 
-def rows_of_heads(x, head, vector=VECTOR):
+def rows_of_heads(x, head, vector=None):
     """The tensor (rows, head, heads, batches) with contiguous rows of `head` elements, whose other
-    strides `vector` divides.
+    strides `vector` divides, by default the elements of 16 bytes.
     """
+    vector = vector or 128 // x.element_type.width
     shape, stride = x.shape, x.stride
     steps = (stride[0], 1, stride[2], stride[3])
     steps = tuple(1 if i == 1 else cute.assume(d, vector) for i, d in enumerate(steps))
     pointer = x.iterator.align(vector * x.element_type.width // 8)
     layout = cute.make_layout((shape[0], head, shape[2], shape[3]), stride=steps)
     return cute.make_tensor(pointer, layout)
+
+
+def scales_of(
+    lib: ArrayLibrary, given: tuple[Any, Any, Any], extents: Extents, dtype: Any
+) -> tuple[float, float, tuple[Any, Any, Any]]:
+    """The factors of q, k and v: a number for scores, one for results, and views (heads, batches)
+    of those that are arrays. DSLTypeError for one that does not fit, or that no operand needs.
+    """
+    numbers, arrays = [1.0, 1.0, 1.0], [None, None, None]
+    for i, (name, x) in enumerate(zip(("q_scale", "k_scale", "v_scale"), given, strict=True)):
+        if x is None:
+            continue
+        if dtype.width != 8:
+            raise DSLTypeError(
+                f"attention: {name} goes with elements of 8 bits, not {dtype.__name__}",
+                hint="multiply scale= by it, or the result",
+            )
+        if isinstance(x, int | float):
+            numbers[i] = float(x)
+            continue
+        _check_array(lib, name, x)
+        heads = extents.heads if i == 0 else extents.key_heads
+        record = ArrayRecord.of(x, name)
+        shape = (1,) * (2 - len(record.shape)) + record.shape
+        fits = len(shape) == 2 and shape[0] in (1, extents.batches) and shape[1] in (1, heads)
+        if not fits or from_dlpack(*record.dtype) is not cute.Float32:
+            raise DSLTypeError(
+                f"attention: {name} is {tuple(x.shape)} of {x.dtype}, not Float32 that broadcasts "
+                f"to {(extents.batches, heads)}"
+            )
+        strides = (0,) * (2 - len(record.shape)) + record.strides
+        strides = tuple(0 if n == 1 else d for n, d in zip(shape, strides, strict=True))
+        arrays[i] = lib.view(x, (heads, extents.batches), (strides[1], strides[0]))
+    return numbers[0] * numbers[1], numbers[2], (arrays[0], arrays[1], arrays[2])
 
 
 def check_apart(name: str, written: Any, read: dict[str, Any]) -> None:

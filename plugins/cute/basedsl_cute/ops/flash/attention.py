@@ -16,6 +16,7 @@ from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.flash import torch_attention
 from basedsl_cute.ops.flash.arguments import (
+    HALVES,
     Extents,
     Lengths,
     Operand,
@@ -24,15 +25,18 @@ from basedsl_cute.ops.flash.arguments import (
     operands_of,
     rows_of_heads,
     scale_of,
+    scales_of,
     variant_of,
     view_of_heads,
 )
 from basedsl_cute.ops.flash.combine import combine
 from basedsl_cute.ops.flash.gradients import attention_backward
+from basedsl_cute.ops.flash.turn import turn
 from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention as hopper
 
 _MOST_SPLITS = 128
+_MOST_WAVES = 8  # of blocks that share keys
 _LAYOUTS = ("bshd", "bhsd")
 
 
@@ -57,6 +61,9 @@ def attention(
     max_seqlen_k: int | None = None,
     seqused_k: Any = None,
     block_table: Any = None,
+    q_scale: Any = None,
+    k_scale: Any = None,
+    v_scale: Any = None,
     layout: str = "bshd",
     out: Any = None,
     return_lse: bool = False,
@@ -64,8 +71,9 @@ def attention(
 ) -> Any:
     """Compute softmax(scale q k^T) v for each head, without writing the scores.
 
-    `q`, `k` and `v` are arrays of PyTorch, CuPy or NumPy of Float16 or BFloat16: (batches, length,
-    heads, head), or with `layout="bhsd"` (batches, heads, length, head). Keys may have fewer heads,
+    `q`, `k` and `v` are arrays of PyTorch, CuPy or NumPy of Float16 or BFloat16, on Hopper also of
+    Float8E4M3FN, with a result of BFloat16: (batches, length, heads, head), or with
+    `layout="bhsd"` (batches, heads, length, head). Keys may have fewer heads,
     of which each serves as many heads of `q` in a row. Head extents are multiples of 32, up to 256;
     that of `v` may be another. Products are accumulated in Float32.
 
@@ -91,6 +99,8 @@ def attention(
         seqused_k: an Int32 array of the number of keys of each sequence.
         block_table: an Int32 array (batches, pages) of pages of a cache; `k` and `v` are (all
             pages, rows of a page, heads, head) then, and `seqused_k` is needed.
+        q_scale, k_scale, v_scale: what elements of 8 bits are to be multiplied by: numbers, or
+            arrays of Float32 that broadcast to (batches, heads) of their operand.
         layout: see above.
         out: the array to write; by default a new one.
         return_lse: return (out, lse), with the natural logarithm of each row's sum of exponents:
@@ -122,9 +132,11 @@ def attention(
         torch_attention.is_compiling()
         or torch_attention.needs_gradient((q, k, v, bias, alibi, sinks))
     ):
-        if not (seqused_k is block_table is out is config is None):
+        given = (seqused_k, block_table, q_scale, k_scale, v_scale, out, config)
+        if any(x is not None for x in given):
             raise DSLTypeError(
-                "attention computes no gradients with seqused_k, block_table, out or config",
+                "attention computes no gradients with seqused_k, block_table, q_scale, k_scale, "
+                "v_scale, out or config",
                 hint="call it under torch.no_grad()",
             )
         options = {
@@ -147,14 +159,21 @@ def attention(
     lengths = Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, block_table)
     lengths.check(lib)
     packed = cu_seqlens_q is not None
-    operands = operands_of(lib, q, k, v, layout, packed, cu_seqlens_k is not None, block_table)
+    dtypes = (*HALVES, cute.Float8E4M3FN)
+    operands = operands_of(
+        lib, q, k, v, layout, packed, cu_seqlens_k is not None, block_table, dtypes
+    )
     extents = extents_of(operands, lengths)
     variant, extras = variant_of(
         causal, window, softcap, (alibi, sinks, bias), score, mask, extents, lib
     )
-    factor = scale_of(scale, extents.head)
+    dtype = operands["q"].dtype
+    of_scores, of_values, scales = scales_of(lib, (q_scale, k_scale, v_scale), extents, dtype)
+    factor = scale_of(scale, extents.head) * of_scores
     longest = extents.queries if max_seqlen_q is None else max_seqlen_q
     is_dense = all(x is None for x in lengths)
+    if dtype.width == 8:
+        _check_narrow(is_dense, extents, config)
     if config is None:
         config = _chosen(extents, longest, operands["q"], variant, is_dense)
     elif not isinstance(config, ampere.Config | hopper.Config):
@@ -168,7 +187,11 @@ def attention(
         record = ArrayRecord.of(out, "out")
         is_aligned = record.address % 16 == 0 and not any(d % 8 for d in record.strides[:-1])
         config = replace(config, is_wide=config.is_wide and is_aligned)
-    result, views = _results(lib, q, out, extents, layout, packed, return_lse, config)
+    dtype = lib.dtype(cute.BFloat16) if dtype.width == 8 else q.dtype
+    result, views = _results(lib, q, out, dtype, extents, layout, packed, return_lse, config)
+    turned = None
+    if operands["q"].dtype.width == 8:
+        turned = _turned(lib, v, extents)
     if out is not None:
         check_apart("out", out, {"q": q, "k": k, "v": v})
     blocks = _multiprocessors(operands["q"])
@@ -177,10 +200,11 @@ def attention(
         _run(
             lib,
             [operands[name].view for name in "qkv"],
-            views,
+            (*views, turned),
             lengths,
             extras,
-            (factor, extents.batches, longest, blocks, *widths, variant, config),
+            scales,
+            (factor, of_values, extents.batches, longest, blocks, *widths, variant, config),
             q,
         )
     return result
@@ -202,8 +226,8 @@ HOPPER_CONFIGS = {
     ),
     128: (
         hopper.Config((128, 128), query_stages=2, persistent=True),
-        hopper.Config((128, 160), persistent=True, between=False),
-        hopper.Config((128, 96), turns=True, persistent=True),
+        hopper.Config((128, 160), persistent=True, between=False, pinned=False),
+        hopper.Config((128, 96), turns=True, persistent=True, between=False),
     ),
     192: (
         hopper.Config((128, 96), persistent=True),
@@ -216,11 +240,12 @@ HOPPER_CONFIGS = {
         hopper.Config((64, 48), persistent=True),
     ),
 }
+NARROW_CONFIG = hopper.Config((128, 128), persistent=True)  # of elements of 8 bits
 # With few keys a block's beginning and end weigh more than the turns of its warpgroups.
 _FEW_KEYS = 1024
 _HOPPER_WINDOW = hopper.Config((128, 128), query_stages=2, persistent=True)
 _HOPPER_MASK = hopper.Config((128, 128), query_stages=2, persistent=True, between=False)
-_HOPPER_FEW_KEYS = hopper.Config((128, 128), query_stages=2, persistent=True)
+_HOPPER_FEW_KEYS = hopper.Config((128, 128), query_stages=2, turns=True, persistent=True)
 
 
 def _chosen(
@@ -228,6 +253,8 @@ def _chosen(
 ) -> ampere.Config | hopper.Config:
     """The configuration: heads packed where there are few queries, keys split for few blocks."""
     target = current_target()
+    if q.dtype.width == 8:
+        return NARROW_CONFIG
     if target.is_gpu and WGMMA.is_met_by(target) and is_dense and longest > 64 and extents.keys > 0:
         width = max(extents.head, extents.head_v)
         bounded, free, scored = next(found for w, found in HOPPER_CONFIGS.items() if width <= w)
@@ -250,11 +277,17 @@ def _chosen(
         warps = 4
     overlap = target.is_gpu and DEPENDENT_LAUNCH.is_met_by(target)
     config = ampere.Config(tile, warps, packed, overlap=overlap)
-    processors = _multiprocessors(q)
     blocks = -(-longest * packed // tile[0]) * (extents.heads // packed) * extents.batches
     steps = -(-extents.keys // tile[1])
-    resident = processors * (6 if warps == 1 else 2)  # blocks, for loads in flight
-    splits = min(_MOST_SPLITS, resident // max(blocks, 1), steps // 4)
+    if warps == 1:
+        resident = _multiprocessors(q) * 4  # blocks that have loads in flight at a time
+        splits = min(resident // max(blocks, 1), steps // 4)
+        if splits < 2:
+            # Many short blocks leave less of the last ones alone.
+            splits = min(-(-_MOST_WAVES * resident // max(blocks, 1)), steps // 16)
+    else:
+        splits = min(_multiprocessors(q) * 2 // max(blocks, 1), steps // 4)
+    splits = min(_MOST_SPLITS, splits)
     return config if splits < 2 else replace(config, splits=splits)
 
 
@@ -263,10 +296,35 @@ def _multiprocessors(q: Operand) -> int:
     return HardwareInfo(device).get_device_multiprocessor_count()
 
 
+def _check_narrow(is_dense: bool, extents: Extents, config: Any) -> None:
+    """Raise DSLTypeError where elements of 8 bits have no kernel."""
+    target = current_target()
+    if target.is_gpu and not WGMMA.is_met_by(target):
+        raise DSLTypeError(
+            f"attention of 8 bits has a kernel for Hopper only, not {target.name}",
+            hint="convert q, k and v to Float16 or BFloat16",
+        )
+    if not is_dense or isinstance(config, ampere.Config):
+        raise DSLTypeError(
+            "attention of 8 bits has no kernel for packed or paged sequences, nor by mma.sync"
+        )
+    if extents.keys == 0:
+        raise DSLTypeError("attention of 8 bits needs a key")
+
+
+def _turned(lib: ArrayLibrary, v: Any, extents: Extents) -> Any:
+    """A workspace for values (head, keys, heads, batches) with contiguous keys, in whole 16."""
+    keys, head, heads = -(-extents.keys // 16) * 16, extents.head_v, extents.key_heads
+    made = lib.empty((extents.batches, heads, head, keys), v.dtype, v)
+    shape = (head, keys, heads, extents.batches)
+    return lib.view(made, shape, (keys, 1, head * keys, heads * head * keys))
+
+
 def _results(
     lib: ArrayLibrary,
     q: Any,
     out: Any,
+    dtype: Any,
     extents: Extents,
     layout: str,
     packed: bool,
@@ -278,10 +336,10 @@ def _results(
     """
     shape = (*q.shape[:-1], extents.head_v)
     if out is None:
-        out = lib.empty(shape, q.dtype, q)
-    elif tuple(out.shape) != shape or out.dtype != q.dtype or library(out, "attention") is not lib:
+        out = lib.empty(shape, dtype, q)
+    elif tuple(out.shape) != shape or out.dtype != dtype or library(out, "attention") is not lib:
         raise DSLTypeError(
-            f"attention: out is {tuple(out.shape)} of {out.dtype}, not {shape} of {q.dtype}"
+            f"attention: out is {tuple(out.shape)} of {out.dtype}, not {shape} of {dtype}"
         )
     f32 = lib.dtype(cute.Float32)
     record = ArrayRecord.of(out, "out")
@@ -312,10 +370,11 @@ def _run(
     views: tuple[Any, ...],
     lengths: tuple[Any, ...],
     extras: tuple[Any, ...],
+    scales: tuple[Any, ...],
     rest: tuple[Any, ...],
     q: Any,
 ) -> None:
-    _launch(*qkv, *views, lengths, extras, *rest, lib.stream(q))
+    _launch(*qkv, *views, lengths, extras, scales, *rest, lib.stream(q))
 
 
 @cute.jit
@@ -327,9 +386,12 @@ def _launch(
     lse: cute.Tensor | None,
     parts: cute.Tensor | None,
     logs: cute.Tensor | None,
+    turned: cute.Tensor | None,
     lengths: tuple,
     extras: tuple,
+    scales: tuple,
     scale: cute.Float32,
+    value_scale: cute.Float32,
     batches: cute.Int32,
     longest: cute.Int32,
     blocks: cute.Int32,
@@ -343,7 +405,11 @@ def _launch(
     q, k = rows_of_heads(q, head), rows_of_heads(k, head)
     v, target = rows_of_heads(v, head_v), rows_of_heads(out, head_v, 2)
     if cute.const_expr(isinstance(config, hopper.Config)):
-        hopper.forward(q, k, v, target, lse, extras, scale, blocks, variant, config, on)
+        if cute.const_expr(turned is not None):
+            turn(v, turned, on)
+            v = turned
+        scalars = (scale, value_scale, blocks)
+        hopper.forward(q, k, v, target, lse, extras, scales, *scalars, variant, config, on)
     elif cute.const_expr(config.splits > 1):
         parts = rows_of_heads(parts, head_v, 2)
         ampere.forward(

@@ -44,6 +44,24 @@ def as_wgmma_operand(acc):
     )
 
 
+def narrow_weights(scores, dtype):
+    """The registers for converted weights of 8 bits: as the accumulator `scores`, and as the
+    operand A of the next product by wgmma.
+
+    A thread has pairs of consecutive columns of an accumulator, but four consecutive ones of the
+    operand: of each 16 keys, number 4 t + i of the operand is key 2 t + i % 2 + 8 (i // 2). The
+    values have the same order (`ops.flash.turn`).
+    """
+    (columns, rows, blocks), m, n = scores.layout.shape
+    made = cute.make_rmem_tensor((cute.size(scores),), dtype)
+    halves = blocks // 4
+    layout = cute.make_layout(
+        ((columns, rows, (2, 2, halves)), m, n), stride=((1, 4, (2, 8, 16)), 0, 0)
+    )
+    operand = cute.make_layout(((4, rows, 2), m, halves), stride=((1, 4, 8), 0, 16))
+    return tuple(cute.make_tensor(made.iterator, x) for x in (layout, operand))
+
+
 def gather_columns(values, lane):
     """Exchange the 16-bit elements of a row among the four threads that share it, in place.
 
@@ -70,11 +88,12 @@ def scale_rows(sums, scales):
 class OnlineSoftmax:
     """The largest score and the sum of weights of each of a thread's rows.
 
-    Four neighbouring threads share a row. `factor` makes scores into exponents of two.
+    Four neighbouring threads share a row. `factor` makes scores into exponents of two. Weights are
+    multiplied by two to the power of `offset`, for types of few exponents.
     """
 
-    def __init__(self, rows, factor):
-        self.factor = factor
+    def __init__(self, rows, factor, offset=0):
+        self.factor, self.offset = factor, offset
         self.largest = cute.make_rmem_tensor((rows,), cute.Float32)
         self.total = cute.make_rmem_tensor((rows,), cute.Float32)
         self.begin()
@@ -95,7 +114,8 @@ class OnlineSoftmax:
             )
             # A row that saw no key so far: its weights are exp2(-inf), not NaN.
             base = cute.where(largest == -cute.Float32.inf, 0.0, largest) * self.factor
-            weights = cute.math.exp2(row * self.factor - base, fastmath=True)
+            exponents = row * self.factor - (base - self.offset if self.offset else base)
+            weights = cute.math.exp2(exponents, fastmath=True)
             scale = cute.math.exp2(before * self.factor - base, fastmath=True)
             self.total[r] = weights.reduce(cute.ReductionOp.ADD, self.total[r] * scale, 0)
             self.largest[r] = largest
@@ -115,8 +135,11 @@ class OnlineSoftmax:
             top = cute.arch.fmax(largest, sink)
             base = cute.where(top == -cute.Float32.inf, 0.0, top)
             scale = cute.math.exp2(largest - base, fastmath=True)
-            total = total * scale + cute.math.exp2(sink - base, fastmath=True)
+            lifted = sink + self.offset if self.offset else sink
+            total = total * scale + cute.math.exp2(lifted - base, fastmath=True)
             largest = top
+        if self.offset:
+            largest = largest - self.offset
         nothing = total == 0.0
         inverse = cute.where(nothing, 0.0, scale * arch.rcp_approx(cute.where(nothing, 1.0, total)))
         log = cute.where(

@@ -17,7 +17,13 @@ from basedsl import DSLTypeError
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import OperandMajorMode, cpasync, tma, warpgroup
 from basedsl_cute.ops.ampere.attention import Result, adjust, finish
-from basedsl_cute.ops.flash.softmax import OnlineSoftmax, as_rows, as_wgmma_operand, scale_rows
+from basedsl_cute.ops.flash.softmax import (
+    OnlineSoftmax,
+    as_rows,
+    as_wgmma_operand,
+    narrow_weights,
+    scale_rows,
+)
 from basedsl_cute.ops.flash.variant import LOG2_E, Place, Sequence
 from basedsl_cute.ops.hopper.gemm import pin_in_registers
 from basedsl_cute.utils import hopper_helpers as sm90
@@ -27,6 +33,8 @@ ROWS = 64  # of a warpgroup's wgmma
 # Of keys and values that blocks share at a time: less than the 50 MB of an H100's or H200's L2
 # cache ("NVIDIA H100 Tensor Core GPU Architecture", table 4).
 L2_BYTES = 32 << 20
+# Weights of 8 bits are multiplied by two to the power of this: at most 256 of e4m3's 448.
+NARROW_OFFSET = 8
 # Sections of heads, of which blocks that stay get equal work.
 MOST_SECTIONS = 6
 
@@ -43,7 +51,6 @@ class Config:
     sums are scaled between the two products of a tile of keys, while the tensor cores work on the
     first; with `pinned`, weights are summed under the exponentials: both take a few registers more.
     Results are written in vectors of 16 bytes if `is_wide`, to which their rows are aligned then.
-    With `overlap` the kernel starts while the preceding one ends (programmatic dependent launch).
     """
 
     tile: tuple[int, int] = (128, 128)
@@ -55,7 +62,6 @@ class Config:
     between: bool = True
     pinned: bool = True
     is_wide: bool = True
-    overlap: bool = True
 
     @property
     def groups(self) -> int:
@@ -71,10 +77,12 @@ class Config:
         """Registers of a thread of the producer and of a consumer."""
         return {1: (56, 256), 2: (24, 240), 3: (32, 160)}[self.groups]
 
-    def smem_bytes(self, head: int, head_v: int) -> int:
-        """Shared memory of a block in bytes, without barriers, for heads of these extents."""
+    def smem_bytes(self, head: int, head_v: int, width: int = 16) -> int:
+        """Shared memory of a block in bytes, without barriers, for heads of these extents, and
+        elements of `width` bits.
+        """
         m, n = self.tile
-        return 2 * (self.query_stages * m * head + self.stages * n * (head + head_v))
+        return width // 8 * (self.query_stages * m * head + self.stages * n * (head + head_v))
 
 
 @cute.kernel
@@ -88,7 +96,9 @@ def forward_kernel(
     out: cute.Tensor,
     lse,  # a tensor or None
     extras: tuple,
+    operand_scales: tuple,
     scale: cute.Float32,
+    value_scale: cute.Float32,
     swizzle: cute.Int32,
     mma_s: cute.Constexpr,
     mma_o: cute.Constexpr,
@@ -96,8 +106,6 @@ def forward_kernel(
     variant: cute.Constexpr,
     cfg: cute.Constexpr,
 ):
-    if cute.const_expr(cfg.overlap):
-        arch.griddepcontrol_launch_dependents()
     (m, n), head_v = cfg.tile, out.shape[1]
     head_k = cute.size(tma_q, mode=[1])
     thread = arch.thread_idx()[0]
@@ -125,16 +133,14 @@ def forward_kernel(
     ]
     pipeline.pipeline_init_arrive()
     pipeline.pipeline_init_wait()
-    if cute.const_expr(cfg.overlap):
-        arch.griddepcontrol_wait()
 
     work = arch.block_idx()[0]
+    key_group = tma_q.shape[2] // tma_k.shape[2]
     if warp < 4:
         arch.setmaxregister_decrease(cfg.registers[0])
         if warp == 0:
             sides = ((load_q, tma_q, sq), (load_k, tma_k, sk), (load_v, tma_v, sv))
-            group = tma_q.shape[2] // tma_k.shape[2]
-            producer(pipes, sides, walk, work, group, (head_k, head_v), cfg)
+            producer(pipes, sides, walk, work, key_group, (head_k, head_v), cfg)
     else:
         arch.setmaxregister_increase(cfg.registers[1])
         lane = thread - 128
@@ -145,14 +151,18 @@ def forward_kernel(
         rv = mma_o.make_fragment_B(all_o.partition_B(sv))
         acc = cute.make_rmem_tensor(mma_o.partition_shape_C((m, head_v)), cute.Float32)
         scores = cute.make_rmem_tensor(mma_s.partition_shape_C((m, n)), cute.Float32)
-        weights = cute.make_rmem_tensor(scores.layout, dtype)
-        operand = as_wgmma_operand(weights)
+        if cute.const_expr(dtype.width == 8):
+            weights, operand = narrow_weights(scores, dtype)
+        else:
+            weights = cute.make_rmem_tensor(scores.layout, dtype)
+            operand = as_wgmma_operand(weights)
         coords = as_rows(own_s.partition_C(cute.make_identity_tensor((m, n))))
         sums, by_row = as_rows(acc), as_rows(scores)
         scales = cute.make_rmem_tensor((cute.size(sums, mode=[0]),), cute.Float32)
         softmax = OnlineSoftmax(
             cute.size(sums, mode=[0]),
             cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E,
+            NARROW_OFFSET if dtype.width == 8 else 0,
         )
         at_q, at_k, at_v = [pipe.make_participants()[1] for pipe in pipes]
         group = warp // 4
@@ -160,6 +170,14 @@ def forward_kernel(
             give_turn(group, work < walk.total, cfg)
         while work < walk.total:
             tile, head, batch, low, number = walk.task(work)
+            own_scale = scale
+            if cute.const_expr(operand_scales[0] is not None):
+                own_scale = scale * operand_scales[0][head, batch]
+            if cute.const_expr(operand_scales[1] is not None):
+                own_scale = own_scale * operand_scales[1][head // key_group, batch]
+            is_scaled = any(x is not None for x in operand_scales[:2])
+            if cute.const_expr(is_scaled and not variant.is_scored):
+                softmax.factor = own_scale * LOG2_E
             if cute.const_expr(cfg.query_stages == 1):
                 # ptxas takes this loop for divergent, and computes descriptors in each thread, if
                 # the barrier that it arrives at below is the same one in each task.
@@ -178,9 +196,9 @@ def forward_kernel(
             softmax.begin()
             warpgroup.wait_group(0)
             stage.release()
-            adjust(by_row, coords, place, scale, tile * m, own, area, n, 1)
+            adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1)
             softmax.update(by_row)
-            weights.store(scores.load().to(dtype))
+            weights.store(scores.load().to(dtype).reshape(weights.shape))
             while number >= low:
                 stage = at_k.wait_and_advance()
                 take_turn(group, cfg)
@@ -194,7 +212,7 @@ def forward_kernel(
                 give_turn(group, number >= low or walk.following(work) < walk.total, cfg)
                 warpgroup.wait_group(1)
                 stage.release()
-                adjust(by_row, coords, place, scale, tile * m, own, area, n, 1)
+                adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1)
                 for r, factor in enumerate(softmax.update(by_row)):
                     scales[r] = factor
                 if cute.const_expr(cfg.pinned):
@@ -208,7 +226,7 @@ def forward_kernel(
                 held.release()
                 if cute.const_expr(not cfg.between):
                     rescale(sums, scales)
-                weights.store(scores.load().to(dtype))
+                weights.store(scores.load().to(dtype).reshape(weights.shape))
             query_stage.release()
             held = at_v.wait_and_advance()
             if cute.const_expr(cfg.between):
@@ -219,7 +237,12 @@ def forward_kernel(
             places = (sequence, own_batch, own_batch, cute.Boolean(True))
             warpgroup.wait_group(0)
             held.release()
-            target = Result(out, lse, sinks, variant, *places)
+            result_scale = None
+            if cute.const_expr(dtype.width == 8):
+                result_scale = value_scale
+            if cute.const_expr(operand_scales[2] is not None):
+                result_scale = value_scale * operand_scales[2][own_head // key_group, own_batch]
+            target = Result(out, lse, sinks, variant, *places, result_scale)
             # So that nothing of this is computed ahead and kept through the loops.
             own_o = mma_o.get_slice(arch.inline_ptx("mov.b32 $0, $1;", [lane], cute.Int32))
             result = as_rows(own_o.partition_C(cute.make_identity_tensor((m, head_v))))
@@ -396,10 +419,11 @@ def multiply_values(mma, acc, weights, rv, stage):
 def smem_layouts(dtype, head_k, head_v, cfg):
     """The staged layouts of the queries, the keys, and the values as (head, keys)."""
     m, n = cfg.tile
+    major = ROW if dtype.width == 8 else COLUMN
     return (
         sm90.make_smem_layout_a(ROW, (m, n, head_k), dtype, cfg.query_stages),
         sm90.make_smem_layout_b(ROW, (m, n, head_k), dtype, cfg.stages),
-        sm90.make_smem_layout_b(COLUMN, (m, head_v, n), dtype, cfg.stages),
+        sm90.make_smem_layout_b(major, (m, head_v, n), dtype, cfg.stages),
     )
 
 
@@ -411,7 +435,9 @@ def forward(
     out: cute.Tensor,
     lse: cute.Tensor | None,
     extras: tuple,
+    scales: tuple,
     scale: cute.Float32,
+    value_scale: cute.Float32,
     blocks: cute.Int32,
     variant: cute.Constexpr,
     cfg: cute.Constexpr,
@@ -419,17 +445,20 @@ def forward(
 ):
     """Compute attention of `q` (queries, head, heads, batches) over `k` and `v` (keys, head, key
     heads, batches) into `out`, and the logarithms of the rows' sums into `lse` (queries, heads,
-    batches) if given.
+    batches) if given. Of elements of 8 bits, `v` is (head, keys, key heads, batches), as
+    `ops.flash.turn` makes it, and `scales` are those of `q` (heads, batches), `k` and `v` (key
+    heads, batches), each a tensor or None, and results are multiplied by `value_scale`.
 
     `extras` are (slopes, sinks, bias (queries, keys, heads, batches), captured tensors), `blocks`
     is the most resident blocks, usually the number of multiprocessors. Raises
     DSLTypeError for a tile that does not fit the instruction or shared memory.
     """
-    (m, n), head_k, head_v, dtype = cfg.tile, q.shape[1], v.shape[1], q.element_type
-    if cute.const_expr(m % ROWS or not 1 <= cfg.groups <= 3 or n % 16 or n > 256):
+    (m, n), head_k, head_v, dtype = cfg.tile, q.shape[1], out.shape[1], q.element_type
+    step = 256 // dtype.width
+    if cute.const_expr(m % ROWS or not 1 <= cfg.groups <= 3 or n % step or n > 256):
         raise DSLTypeError(
             f"attention on Hopper has no tile {cfg.tile}",
-            hint="queries are 64, 128 or 192, keys a multiple of 16 up to 256",
+            hint=f"queries are 64, 128 or 192, keys a multiple of {step} up to 256",
         )
     layouts = smem_layouts(dtype, head_k, head_v, cfg)
     mma_s = sm90.make_trivial_tiled_mma(
@@ -445,14 +474,14 @@ def forward(
         dtype,
         dtype,
         OperandMajorMode.K,
-        OperandMajorMode.MN,
+        OperandMajorMode.K if dtype.width == 8 else OperandMajorMode.MN,
         cute.Float32,
         (cfg.groups, 1, 1),
         tiler_mn=(ROWS, head_v),
         a_source=warpgroup.OperandSource.RMEM,
     )
     op = cpasync.CopyBulkTensorTileG2SOp()
-    tensors = (q, k, cute.select(v, [1, 0, 2, 3]))
+    tensors = (q, k, v if dtype.width == 8 else cute.select(v, [1, 0, 2, 3]))
     tiles = ((m, head_k), (n, head_k), (head_v, n))
     loads: list = []
     for x, layout, tile in zip(tensors, layouts, tiles, strict=True):
@@ -461,7 +490,7 @@ def forward(
     swizzle = cute.Int32(1)
     is_even = cute.Boolean(True)
     if cute.const_expr((variant.right is not None or variant.mask is not None) and not cfg.by_head):
-        held = cute.Int64(k.shape[0]) * (2 * (head_k + head_v))
+        held = cute.Int64(k.shape[0]) * (dtype.width // 8 * (head_k + head_v))
         group = q.shape[2] // k.shape[2]
         fitting = cute.Int32(cute.max(cute.Int64(L2_BYTES) // cute.max(held, 1), 1))
         swizzle = cute.min(group * fitting, heads)
@@ -472,10 +501,9 @@ def forward(
         # Else the order in which multiprocessors become free is a better share of the work.
         grid = cute.where(is_even, cute.min(grid, blocks), grid)
     static = (mma_s, mma_o, dtype, variant, cfg)
-    forward_kernel(*loads, out, lse, extras, scale, swizzle, *static).launch(
+    forward_kernel(*loads, out, lse, extras, scales, scale, value_scale, swizzle, *static).launch(
         grid=(grid, 1, 1),
         block=(cfg.threads, 1, 1),
         stream=stream,
         min_blocks_per_mp=1,
-        use_pdl=cfg.overlap,
     )

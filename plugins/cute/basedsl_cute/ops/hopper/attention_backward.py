@@ -37,16 +37,15 @@ from basedsl_cute.ops.hopper.attention_backward_parts import (
     prepare_kernel,
     producer,
     smem_layouts,
-    start,
     tiled_mmas,
 )
 from basedsl_cute.ops.hopper.attention_backward_parts import (
     Config as Config,
 )
 
-# Blocks up to which all heads go together: a causal mask gives each block other work, which
-# sections of few heads share unevenly.
-_FEW_BLOCKS = 1024
+# The least blocks of a section of heads: a causal mask gives each block other work, which sections
+# of fewer blocks than multiprocessors share unevenly.
+_LEAST_BLOCKS = 128
 
 
 @cute.kernel
@@ -98,7 +97,6 @@ def backward_kernel(
     ]
     pipeline.pipeline_init_arrive()
     pipeline.pipeline_init_wait()
-    start()
 
     if warp_number < 4:
         arch.setmaxregister_decrease(24)
@@ -174,9 +172,9 @@ def backward(
             f"{head_k} and {head_v} elements",
             hint="(64, 128) has a kernel for heads of 64 and 128, (64, 64) for 128 and 256",
         )
-    if cute.const_expr(cfg.ahead and (cfg.is_shared or max(head_k, head_v) > 64)):
+    if cute.const_expr(cfg.ahead and not cfg.is_shared and max(head_k, head_v) > 64):
         raise DSLTypeError(
-            "attention's gradients on Hopper take ahead=True with tile (64, 128) and heads of 64"
+            "attention's gradients on Hopper take ahead=True with heads of 64, or tile=(64, 64)"
         )
     if cute.const_expr(variant.is_scored):
         raise DSLTypeError("attention's gradients on Hopper take no changed scores")
@@ -189,15 +187,15 @@ def backward(
         loads += cpasync.make_tiled_tma_atom(op, x, cute.select(layout, [0, 1]), tile)
     query_grid = (cute.ceil_div(q.shape[0], m), q.shape[2], q.shape[3])
     prepare_kernel(out, grad, lse, stats, sums, m).launch(
-        grid=query_grid, block=(THREADS, 1, 1), stream=stream, use_pdl=True
+        grid=query_grid, block=(THREADS, 1, 1), stream=stream
     )
     heads, swizzle = cute.Int32(k.shape[2] * k.shape[3]), cute.Int32(1)
     if cute.const_expr(variant.right is not None or variant.mask is not None):
         group = q.shape[2] // k.shape[2]
         held = cute.Int64(q.shape[0]) * (2 * (head_k + head_v)) * group
         fitting = cute.Int32(cute.max(cute.Int64(L2_BYTES) // cute.max(held, 1), 1))
-        few = cute.Int32(cute.ceil_div(k.shape[0], n)) * heads <= _FEW_BLOCKS
-        swizzle = cute.where(few, heads, cute.min(fitting, heads))
+        least = cute.ceil_div(_LEAST_BLOCKS, cute.max(cute.ceil_div(k.shape[0], n), 1))
+        swizzle = cute.min(cute.max(fitting, cute.Int32(least)), heads)
     tiles = cute.Int32(cute.ceil_div(k.shape[0], n))
     static = (mma, dtype, variant, cfg)
     backward_kernel(*loads, sums, stats, grad_k, grad_v, captured, scale, swizzle, *static).launch(
@@ -205,8 +203,7 @@ def backward(
         block=(cfg.threads, 1, 1),
         stream=stream,
         min_blocks_per_mp=1,
-        use_pdl=True,
     )
     convert_kernel(sums, grad_q, scale, mma[3], cfg).launch(
-        grid=query_grid, block=(THREADS * GROUPS, 1, 1), stream=stream, use_pdl=True
+        grid=query_grid, block=(THREADS * GROUPS, 1, 1), stream=stream
     )

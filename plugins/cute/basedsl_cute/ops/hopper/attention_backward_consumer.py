@@ -4,6 +4,8 @@ the tiles of queries, one after the other, and with the products of the next til
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import basedsl_cute as cute
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import warp, warpgroup
@@ -22,6 +24,18 @@ from basedsl_cute.ops.hopper.attention_backward_parts import (
 from basedsl_cute.ops.hopper.gemm import pin_in_registers
 
 
+class Operands(NamedTuple):
+    """Operands of products, with stages of queries and gradients, of dS and of P."""
+
+    queries: Any
+    grads: Any
+    queries_t: Any
+    grads_t: Any
+    changes: Any  # dS
+    weights: Any  # P^T
+    change: Any  # dS^T
+
+
 class Consumer:
     """The accumulators and operands of a consumer thread, and the steps for a tile of queries."""
 
@@ -32,16 +46,11 @@ class Consumer:
         self.factor, self.lane, self.number, self.cfg = scale * LOG2_E, lane, number, cfg
         (m, n), dtype = cfg.tile, self.sk.element_type
         self.head_k, self.head_v = (cute.size(x, mode=[1]) for x in (self.sk, self.sv))
-        # Operands in shared memory are those of the warpgroup's first thread.
-        of_s, of_k, of_v, of_q = (x.get_slice(number * THREADS) for x in mma)
-        self.rq, self.rg = (self.mma_s.make_fragment_B(of_s.partition_B(x)) for x in (sq, sg))
-        self.queries_t = self.mma_k.make_fragment_B(of_k.partition_B(turned(sq)))
-        self.grads_t = self.mma_v.make_fragment_B(of_v.partition_B(turned(sg)))
-        self.changes = self.mma_q.make_fragment_A(of_q.partition_A(sds))
+        self.sq, self.sg, self.sds, self.weights_smem = sq, sg, sds, weights
         shapes = (
             self.mma_k.partition_shape_C((n, self.head_k)),
             self.mma_v.partition_shape_C((n, self.head_v)),
-            self.mma_q.partition_shape_C((m, self.head_k)),
+            self.mma_q.partition_shape_C((m, self.head_k // cfg.parts)),
             self.mma_s.partition_shape_C((n, m)),
             self.mma_s.partition_shape_C((n, m)),
         )
@@ -58,20 +67,44 @@ class Consumer:
         to = self.to_smem.get_slice(lane)
         self.to_change = to.partition_D(turned(sds))
         if cfg.is_shared:
-            # Both products need all queries: their operands A are in shared memory.
             self.to_weights = to.partition_D(turned(weights[0]))
-            self.weights_a = self.mma_v.make_fragment_A(of_v.partition_A(turned(weights[0])))
-            self.change_a = self.mma_k.make_fragment_A(of_k.partition_A(turned(sds)))
         self.both = pipeline.NamedBarrier(1, THREADS * GROUPS)
 
-    def fixed(self):
-        """The keys, the values and the turned keys as operands, known in this step only: ptxas
-        would keep their descriptors through the loop, in registers that are not there.
+    def operands(self, zero):
+        """The operands of products that change with the tile of queries; those in shared memory are
+        the ones of the warpgroup's first thread, from which `zero` is away.
         """
-        first = self.number * THREADS + opaque_zero()
-        of_s, of_q = self.mma_s.get_slice(first), self.mma_q.get_slice(first)
-        rk, rv = (self.mma_s.make_fragment_A(of_s.partition_A(x)) for x in (self.sk, self.sv))
-        return rk, rv, self.mma_q.make_fragment_B(of_q.partition_B(turned(self.sk)))
+        mmas = (self.mma_s, self.mma_k, self.mma_v, self.mma_q)
+        of_s, of_k, of_v, of_q = (x.get_slice(self.number * THREADS + zero) for x in mmas)
+        weights, change = as_wgmma_operand(self.weights), as_wgmma_operand(self.change)
+        if self.cfg.is_shared:
+            # Both products need all queries: their operands A are in shared memory.
+            weights = self.mma_v.make_fragment_A(of_v.partition_A(turned(self.weights_smem[0])))
+            change = self.mma_k.make_fragment_A(of_k.partition_A(turned(self.sds)))
+        return Operands(
+            self.mma_s.make_fragment_B(of_s.partition_B(self.sq)),
+            self.mma_s.make_fragment_B(of_s.partition_B(self.sg)),
+            self.mma_k.make_fragment_B(of_k.partition_B(turned(self.sq))),
+            self.mma_v.make_fragment_B(of_v.partition_B(turned(self.sg))),
+            self.mma_q.make_fragment_A(of_q.partition_A(self.sds)),
+            weights,
+            change,
+        )
+
+    def fixed(self):
+        """The keys and the values as operands, known in this step only: ptxas would keep their
+        descriptors through the loop, in registers that are not there.
+        """
+        of_s = self.mma_s.get_slice(self.number * THREADS + opaque_zero())
+        return [self.mma_s.make_fragment_A(of_s.partition_A(x)) for x in (self.sk, self.sv)]
+
+    def turned_keys(self, part):
+        """A part of the turned keys as operand, known in this step only as well."""
+        keys, columns = turned(self.sk), self.head_k // self.cfg.parts
+        if self.cfg.parts > 1:
+            keys = cute.local_tile(keys, (columns, self.cfg.tile[1], 1), (part, 0, 0))
+        of_q = self.mma_q.get_slice(self.number * THREADS + opaque_zero())
+        return self.mma_q.make_fragment_B(of_q.partition_B(keys))
 
     def coords(self):
         """The places (key, query) of a thread's scores, known in this step only as well."""
@@ -103,27 +136,27 @@ class Consumer:
         """Write a fragment of changes or weights to shared memory."""
         cute.copy(self.to_smem, self.to_smem.retile(fragment), target[None, None, None, parity])
 
-    def sum_values(self, stage, parity):
+    def sum_values(self, x, stage, parity):
         """Start dV += P^T dO."""
-        if self.cfg.is_shared:
-            multiply(self.mma_v, self.acc_v, self.weights_a, self.grads_t, parity, stage, True)
-        else:
-            weights = as_wgmma_operand(self.weights)
-            multiply(self.mma_v, self.acc_v, weights, self.grads_t, None, stage, True)
+        at = parity if self.cfg.is_shared else None
+        multiply(self.mma_v, self.acc_v, x.weights, x.grads_t, at, stage, True)
 
-    def sum_keys(self, stage, parity):
+    def sum_keys(self, x, stage, parity):
         """Start dK += dS^T Q."""
-        if self.cfg.is_shared:
-            multiply(self.mma_k, self.acc_k, self.change_a, self.queries_t, parity, stage, True)
-        else:
-            change = as_wgmma_operand(self.change)
-            multiply(self.mma_k, self.acc_k, change, self.queries_t, None, stage, True)
+        at = parity if self.cfg.is_shared else None
+        multiply(self.mma_k, self.acc_k, x.change, x.queries_t, at, stage, True)
 
-    def add_queries(self, head, tile, batch):
-        """Add dQ of a tile to the workspace."""
-        part = contiguous(self.sums[None, tile, head, batch])
-        each = self.cfg.workspace(self.head_k) // GROUPS
-        own = cute.make_tensor(part.iterator + self.number * each, cute.make_layout(each))
+    def sum_queries(self, x, parity, part):
+        """Start a part of dQ = dS K."""
+        keys_t = self.turned_keys(part)
+        multiply(self.mma_q, self.acc_q, x.changes, keys_t, parity, 0, False)
+
+    def add_queries(self, head, tile, batch, part):
+        """Add a part of dQ of a tile to the workspace."""
+        whole = contiguous(self.sums[None, tile, head, batch])
+        each = self.cfg.workspace(self.head_k) // (GROUPS * self.cfg.parts)
+        first = (self.number * self.cfg.parts + part) * each
+        own = cute.make_tensor(whole.iterator + first, cute.make_layout(each))
         add_sums(self.acc_q, own, self.lane % THREADS)
 
 
@@ -140,36 +173,34 @@ def consume(own, pipes, tiles, batch):
     at_k.wait_and_advance()
     at_v.wait_and_advance()
     parity = cute.Int32(0)  # of dS
+    x = own.operands(0)
     head, tile = tiles.begin()
     while head < tiles.end:
         stage = at_q.wait_and_advance()
-        rk, rv, keys_t = own.fixed()
-        multiply(own.mma_s, own.scores, rk, own.rq, 0, stage.index, False)
-        grads.consumer_wait(stage)
-        multiply(own.mma_s, own.products, rv, own.rg, 0, stage.index, False)
+        start_products(own, x, stage, grads)
         warpgroup.wait_group(1)
         own.weigh(head, tile * own.cfg.tile[0], stage.index)
         own.weights.store(own.scores.load().to(own.weights.element_type))
         if cute.const_expr(own.cfg.is_shared):
             own.write(own.weights, own.to_weights, parity)
-        # Again, for its branch: ptxas moves exponentials behind waits of one basic block.
+        # Again, for its branch: ptxas moves waits to the beginning of a basic block.
         grads.consumer_wait(stage)
         warpgroup.wait_group(0)
         own.differentiate(stage.index)
         own.change.store(own.products.load().to(own.change.element_type))
         if cute.const_expr(not own.cfg.is_shared):
-            own.sum_values(stage.index, parity)
+            own.sum_values(x, stage.index, parity)
         own.write(own.change, own.to_change, parity)
         arch.fence_view_async_shared()
         own.both.arrive_and_wait()  # dS is in shared memory, and that before has been read
         if cute.const_expr(own.cfg.is_shared):
-            own.sum_values(stage.index, parity)
-        multiply(own.mma_q, own.acc_q, own.changes, keys_t, parity, 0, False)
-        own.sum_keys(stage.index, parity)
+            own.sum_values(x, stage.index, parity)
+        own.sum_queries(x, parity, 0)
+        own.sum_keys(x, stage.index, parity)
         parity = 1 - parity
         warpgroup.wait_group(1)
         grads.consumer_release(stage)
-        own.add_queries(head, tile, batch)
+        own.add_queries(head, tile, batch, 0)
         warpgroup.wait_group(0)
         stage.release()
         head, tile = tiles.following(head, tile)
@@ -177,8 +208,8 @@ def consume(own, pipes, tiles, batch):
 
 @cute.jit
 def consume_ahead(own, pipes, tiles, batch):
-    """Sum the gradients of a block's keys; the scores of the next tile of queries become weights
-    while the tensor cores sum the gradients of this one.
+    """Sum the gradients of a block's keys; the products of the next tile of queries start before
+    dQ of this one is added.
     """
     at_k, at_v, at_q = [pipe.make_participants()[1] for pipe in pipes[:3]]
     grads = pipes[3]  # its stages go with those of the queries
@@ -187,59 +218,63 @@ def consume_ahead(own, pipes, tiles, batch):
     parity = cute.Int32(0)  # of dS
     head, tile = tiles.begin()
     if head < tiles.end:
-        rk, rv, _ = own.fixed()
-        held = at_q.clone()  # the stage of this tile, while `at_q` is that of the next
-        stage = at_q.wait_and_advance()
-        multiply(own.mma_s, own.scores, rk, own.rq, 0, stage.index, False)
-        grads.consumer_wait(stage)
-        multiply(own.mma_s, own.products, rv, own.rg, 0, stage.index, False)
+        x, stage = own.operands(opaque_zero()), at_q.wait()
+        start_products(own, x, stage, grads)
         warpgroup.wait_group(0)
         own.weigh(head, tile * own.cfg.tile[0], stage.index)
+    while head < tiles.end:
+        # Made in each step, as those of `fixed`.
+        x, stage = own.operands(opaque_zero()), at_q.wait_and_advance()
         own.differentiate(stage.index)
         own.weights.store(own.scores.load().to(own.weights.element_type))
         own.change.store(own.products.load().to(own.change.element_type))
+        if cute.const_expr(own.cfg.is_shared):
+            own.write(own.weights, own.to_weights, parity)
+        else:
+            own.sum_values(x, stage.index, parity)
         own.write(own.change, own.to_change, parity)
         arch.fence_view_async_shared()
+        if cute.const_expr(not own.cfg.is_shared):
+            own.sum_keys(x, stage.index, parity)
+        own.both.arrive_and_wait()  # dS is in shared memory, and that before has been read
+        own.sum_queries(x, parity, 0)
+        if cute.const_expr(own.cfg.is_shared):
+            own.sum_values(x, stage.index, parity)
+            own.sum_keys(x, stage.index, parity)
+            warpgroup.wait_group(2)
+            own.add_queries(head, tile, batch, 0)
+            own.sum_queries(x, parity, 1)
+        parity = 1 - parity
         next_head, next_tile = tiles.following(head, tile)
-        while next_head < tiles.end:
-            rk, rv, keys_t = own.fixed()
-            stage = at_q.wait_and_advance()
-            multiply(own.mma_s, own.scores, rk, own.rq, 0, stage.index, False)
-            grads.consumer_wait(stage)
-            multiply(own.mma_s, own.products, rv, own.rg, 0, stage.index, False)
-            own.sum_values(held.state.index, parity)
-            own.both.arrive_and_wait()  # dS is in shared memory, and that before has been read
-            multiply(own.mma_q, own.acc_q, own.changes, keys_t, parity, 0, False)
-            own.sum_keys(held.state.index, parity)
-            parity = 1 - parity
-            warpgroup.wait_group(4)
-            own.weigh(next_head, next_tile * own.cfg.tile[0], stage.index)
-            pin_in_registers(own.scores)
-            # Again, for their branches: ptxas moves waits to the beginning of a basic block.
-            grads.consumer_wait(stage)
-            warpgroup.wait_group(3)
-            own.differentiate(stage.index)
-            pin_in_registers(own.products)
-            grads.consumer_wait(stage)
-            warpgroup.wait_group(1)
-            grads.consumer_release(held.state)
-            own.weights.store(own.scores.load().to(own.weights.element_type))
-            own.add_queries(head, tile, batch)
-            warpgroup.wait_group(0)
-            held.release()
-            held.advance()
-            own.change.store(own.products.load().to(own.change.element_type))
-            own.write(own.change, own.to_change, parity)
-            arch.fence_view_async_shared()
-            head, tile = next_head, next_tile
-            next_head, next_tile = tiles.following(head, tile)
-        _, _, keys_t = own.fixed()
-        own.sum_values(held.state.index, parity)
-        own.both.arrive_and_wait()
-        multiply(own.mma_q, own.acc_q, own.changes, keys_t, parity, 0, False)
-        own.sum_keys(held.state.index, parity)
+        # Behind the last tile its own products again, which nobody reads: a branch around them
+        # would have ptxas wait for each.
+        index = stage.index
+        if next_head < tiles.end:
+            index = at_q.wait().index
+            grads.consumer_wait(at_q.state)
+        rk, rv = own.fixed()
+        multiply(own.mma_s, own.scores, rk, x.queries, 0, index, False)
         warpgroup.wait_group(1)
-        grads.consumer_release(held.state)
-        own.add_queries(head, tile, batch)
+        stage.release()
+        grads.consumer_release(stage)
+        own.add_queries(head, tile, batch, own.cfg.parts - 1)
+        multiply(own.mma_s, own.products, rv, x.grads, 0, index, False)
+        # For their branches, as above. ptxas takes no products in flight around a loop.
+        if next_head < tiles.end:
+            at_q.wait()
+        warpgroup.wait_group(1)
+        shown = cute.where(next_head < tiles.end, next_head, head)
+        own.weigh(shown, next_tile * own.cfg.tile[0], index)
+        pin_in_registers(own.scores)
+        if next_head < tiles.end:
+            at_q.wait()
         warpgroup.wait_group(0)
-        held.release()
+        head, tile = next_head, next_tile
+
+
+def start_products(own, x, stage, grads):
+    """Start K Q^T, and V dO^T, of a stage of queries and gradients."""
+    rk, rv = own.fixed()
+    multiply(own.mma_s, own.scores, rk, x.queries, 0, stage.index, False)
+    grads.consumer_wait(stage)
+    multiply(own.mma_s, own.products, rv, x.grads, 0, stage.index, False)

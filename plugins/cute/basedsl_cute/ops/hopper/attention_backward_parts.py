@@ -29,8 +29,8 @@ class Config:
     `tile` is (queries, keys): each of two consumer warpgroups has 64 keys, or both have the same
     64, and half of the queries, and of the heads' elements in gradients. `stages` is the number of
     tiles of queries, and of gradients, in shared memory. With `ahead` the products of the next tile
-    of queries start before those of this one are summed, which takes registers that only heads of
-    64 elements leave.
+    of queries start before dQ of this one is added, which takes registers that heads of 128 do not
+    leave where each warpgroup has its keys.
     """
 
     tile: tuple[int, int] = (64, 128)
@@ -43,19 +43,17 @@ class Config:
         return self.tile[1] == ROWS
 
     @property
+    def parts(self) -> int:
+        """The number of parts in which a warpgroup sums dQ."""
+        return 2 if self.is_shared and self.ahead else 1
+
+    @property
     def threads(self) -> int:
         return THREADS * (GROUPS + 1)
 
     def workspace(self, head: int) -> int:
         """The floats of a tile of dQ."""
         return self.tile[0] * head
-
-
-def start():
-    """Let the next kernel start as multiprocessors become free, and wait for the preceding one
-    (programmatic dependent launch)."""
-    arch.griddepcontrol_launch_dependents()
-    arch.griddepcontrol_wait()
 
 
 @cute.kernel
@@ -71,7 +69,6 @@ def prepare_kernel(
     their sums for exponents of two, and delta; clear `sums` (floats, tiles, heads, batches). A row
     that sees nothing, or is none, has the logarithm infinity, which makes weights 0.
     """
-    start()
     thread = arch.thread_idx()[0]
     tile, head, batch = arch.block_idx()
     lane, warps = thread % arch.WARP_SIZE, THREADS // arch.WARP_SIZE
@@ -112,7 +109,7 @@ def inner_product(x, y):
 
 def opaque_zero():
     """Zero, by a move that compilers do not look into."""
-    return arch.make_warp_uniform(arch.inline_ptx("mov.b32 $0, $1;", [cute.Int32(0)], cute.Int32))
+    return arch.inline_ptx("mov.b32 $0, $1;", [cute.Int32(0)], cute.Int32)
 
 
 class Tasks:
@@ -284,7 +281,6 @@ def convert_kernel(
     cfg: cute.Constexpr,
 ):
     """Write a tile of dQ from the workspace (floats, tiles, heads, batches)."""
-    start()
     thread = arch.thread_idx()[0]
     tile, head, batch = arch.block_idx()
     (m, _), width, dtype = cfg.tile, grad_q.shape[1], grad_q.element_type
@@ -335,5 +331,5 @@ def tiled_mmas(dtype, head_k, head_v, cfg):
         kinds = [(k, k, f32, rows, (ROWS, cfg.tile[0]))]
         registers = warpgroup.OperandSource.RMEM
         kinds += [(k, mn, f32, rows, (ROWS, head), registers) for head in (head_k, head_v)]
-    kinds.append((mn, mn, f32, columns, (ROWS, head_k // GROUPS)))
+    kinds.append((mn, mn, f32, columns, (ROWS, head_k // (GROUPS * cfg.parts))))
     return [sm90.make_trivial_tiled_mma(*types, *kind) for kind in kinds]

@@ -92,6 +92,39 @@ def allocate_staged(smem: Any, dtype: Any, layout: Any) -> Any:
     return smem.allocate_tensor(dtype, layout.outer, 1024, swizzle)
 
 
+class BlockMemory(NamedTuple):
+    """The shared memory of a block, and this thread's warp: stages of A and B with the pipeline of
+    their loads, slots of C, and the barrier of `pingpong` or None.
+    """
+
+    warp: Any
+    pipeline: Any
+    turn_order: Any
+    sa: Any
+    sb: Any
+    sc: Any
+
+
+def begin_block(kinds: Kinds, cfg: Config) -> BlockMemory:
+    """Allocate a block's shared memory and arrive at the barrier of its cluster, behind which all
+    barriers are initialised: `pipeline.pipeline_init_wait` has to follow.
+    """
+    if cfg.overlap:
+        # The next kernel may take over multiprocessors as they become free.
+        arch.griddepcontrol_launch_dependents()
+    layout_a, layout_b, layout_c = shared_layouts(kinds, cfg)
+    smem = cute.utils.SmemAllocator()
+    barriers = smem.allocate_array(cute.Int64, 2 * cfg.stages)
+    sa = allocate_staged(smem, kinds.a, layout_a)
+    sb = allocate_staged(smem, kinds.b, layout_b)
+    sc = allocate_staged(smem, kinds.c, layout_c)
+    warp = arch.make_warp_uniform(arch.warp_idx())
+    turn_order = pingpong_order(smem, warp, cfg)
+    loads = make_load_pipeline(barriers, kinds, cfg, defer_sync=True)
+    pipeline.pipeline_init_arrive(cfg.cluster)
+    return BlockMemory(warp, loads, turn_order, sa, sb, sc)
+
+
 def tma_load_atoms(a: Any, b: Any, kinds: Kinds, cfg: Any) -> tuple[Any, Any]:
     """The TMA loads of A and B, each with its tensor of coordinates; multicast in a cluster."""
     (bm, bn, bk), (cm, cn) = cfg.tile, cfg.cluster
@@ -176,44 +209,59 @@ def wait_for_predecessor(cfg: Any) -> None:
         arch.griddepcontrol_wait()
 
 
-@cute.jit
-def producer_warp(loads, scheduler, work, k_tiles, kinds: cute.Constexpr, cfg: cute.Constexpr):
-    """Load the tiles of A and B in the order in which consumers read them, by one warp. Every other
-    tile of C takes K backwards.
-    """
-    load_a, load_b = loads.atom_a, loads.atom_b
+class TileLoad(NamedTuple):
+    """The TMA load of one operand's tiles: from where, by coordinates, and into which stages."""
+
+    atom: Any
+    tiles: Any
+    stages: Any
+    mask: Any  # of the blocks of the cluster that get the tile too
+
+    def start(self, where: Any, stage: Any, barrier: Any) -> None:
+        """Start to load the tile at `where` into a stage; `barrier` counts its bytes."""
+        cute.copy(
+            self.atom,
+            self.tiles[None, where],
+            self.stages[None, stage],
+            tma_bar_ptr=barrier,
+            mcast_mask=self.mask,
+        )
+
+
+def tile_loads(loads: LoadParams, cfg: Any) -> tuple[TileLoad, TileLoad]:
+    """The loads of the tiles of A and of B by this block."""
     bm, bn, bk = cfg.tile
     cm, cn = cfg.cluster
     at_m, at_n, mask_a, mask_b = cluster_position(cfg)
     ga = cute.zipped_divide(loads.tma_a, (bm, bk))
     gb = cute.zipped_divide(loads.tma_b, (bn, bk))
     along_n, along_m = cute.make_layout(cn), cute.make_layout(cm)
-    to_a, from_a = tma.tma_partition(load_a, at_n, along_n, cute.group_modes(loads.sa, 0, 2), ga)
-    to_b, from_b = tma.tma_partition(load_b, at_m, along_m, cute.group_modes(loads.sb, 0, 2), gb)
+    sa, sb = cute.group_modes(loads.sa, 0, 2), cute.group_modes(loads.sb, 0, 2)
+    to_a, from_a = tma.tma_partition(loads.atom_a, at_n, along_n, sa, ga)
+    to_b, from_b = tma.tma_partition(loads.atom_b, at_m, along_m, sb, gb)
+    return (
+        TileLoad(loads.atom_a, from_a, to_a, mask_a),
+        TileLoad(loads.atom_b, from_b, to_b, mask_b),
+    )
 
+
+@cute.jit
+def producer_warp(loads, scheduler, work, k_tiles, cfg: cute.Constexpr):
+    """Load the tiles of A and B in the order in which consumers read them, by one warp. Every other
+    tile of C takes K backwards. A, or B, may have batches or not.
+    """
+    load_a, load_b = tile_loads(loads, cfg)
+    batched_a, batched_b = (cute.rank(x) == 3 for x in (loads.tma_a, loads.tma_b))
     filled = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, cfg.stages)
     k, forward = cute.Int32(0), cute.Int32(1)
     wait_for_predecessor(cfg)
     while work.is_valid_tile:
         m, n, batch = work.tile_idx
-        rest = (batch,) if kinds.is_batched else ()
         for _ in cute.range(k_tiles, unroll=1):
             loads.pipeline.producer_acquire(filled)
             barrier = loads.pipeline.producer_get_barrier(filled)
-            cute.copy(
-                load_a,
-                from_a[None, (m, k, *rest)],
-                to_a[None, filled.index],
-                tma_bar_ptr=barrier,
-                mcast_mask=mask_a,
-            )
-            cute.copy(
-                load_b,
-                from_b[None, (n, k, *rest)],
-                to_b[None, filled.index],
-                tma_bar_ptr=barrier,
-                mcast_mask=mask_b,
-            )
+            load_a.start((m, k, batch) if batched_a else (m, k), filled.index, barrier)
+            load_b.start((n, k, batch) if batched_b else (n, k), filled.index, barrier)
             filled.advance()
             k = k + forward
         k = k - forward
@@ -259,6 +307,24 @@ def smem_store_atom(kinds: Kinds, columns: int) -> Any:
     return cute.make_copy_atom(
         warp.StMatrix8x8x16bOp(is_column_major, 4 if columns % 16 == 0 else 2), kinds.c
     )
+
+
+@cute.jit
+def first_mma_step(loads, mma, acc, ra, rb, read):
+    """Multiply the first stage of a tile, which replaces what is in the accumulator."""
+    mma.set(warpgroup.Field.ACCUMULATE, False)
+    loads.consumer_wait(read)
+    issue_mma(mma, acc, ra, rb, read.index)
+    mma.set(warpgroup.Field.ACCUMULATE, True)
+    read.advance()
+
+
+@cute.jit
+def end_mma_steps(loads, done):
+    """Wait for a tile's last stage, and release it to the producer."""
+    warpgroup.wait_group(0)
+    loads.consumer_release(done)
+    done.advance()
 
 
 @cute.jit

@@ -26,21 +26,19 @@ from typing import Any, NamedTuple
 
 import basedsl_cute as cute
 from basedsl_cute import arch, pipeline
-from basedsl_cute.nvgpu import tma, warpgroup
+from basedsl_cute.nvgpu import tma
 from basedsl_cute.ops.gemm.operands import check_extents
 from basedsl_cute.ops.hopper.collective import (
     LoadParams,
-    allocate_staged,
     as_tf32,
+    begin_block,
     check_majors,
-    issue_mma,
-    make_load_pipeline,
+    end_mma_steps,
+    first_mma_step,
     mma_fragments,
     mma_step,
     operand_kinds,
-    pingpong_order,
     producer_warp,
-    shared_layouts,
     smem_store_atom,
     tile_schedule,
     tma_atoms,
@@ -80,56 +78,41 @@ def gemm_kernel(
     cfg: cute.Constexpr,
     epilogue_op: cute.Constexpr,
 ):
-    if cute.const_expr(cfg.overlap):
-        # The next kernel may take over multiprocessors as they become free.
-        arch.griddepcontrol_launch_dependents()
-    layout_a, layout_b, layout_c = shared_layouts(kinds, cfg)
-    smem = cute.utils.SmemAllocator()
-    barriers = smem.allocate_array(cute.Int64, 2 * cfg.stages)
-    sa = allocate_staged(smem, kinds.a, layout_a)
-    sb = allocate_staged(smem, kinds.b, layout_b)
-    sc = allocate_staged(smem, kinds.c, layout_c)
-
-    warp_idx = arch.make_warp_uniform(arch.warp_idx())
-    turn_order = pingpong_order(smem, warp_idx, cfg)
-    load_pipeline = make_load_pipeline(barriers, kinds, cfg, defer_sync=True)
-    pipeline.pipeline_init_arrive(cfg.cluster)
-    if warp_idx == 0:
+    block = begin_block(kinds, cfg)
+    if block.warp == 0:
         tma.prefetch_descriptor(load_a)
         tma.prefetch_descriptor(load_b)
         tma.prefetch_descriptor(store_c)
     scheduler = StaticPersistentTileScheduler.create(schedule, arch.block_idx(), arch.grid_dim())
     work = scheduler.initial_work_tile_info()
     pipeline.pipeline_init_wait(cfg.cluster)
-    if warp_idx < 4:
+    if block.warp < 4:
         arch.setmaxregister_decrease(cfg.producer_registers)
-        if warp_idx == 0:
-            loads = LoadParams(load_pipeline, load_a, tma_a, sa, load_b, tma_b, sb)
-            producer_warp(loads, scheduler, work, k_tiles, kinds, cfg)
+        if block.warp == 0:
+            loads = LoadParams(block.pipeline, load_a, tma_a, block.sa, load_b, tma_b, block.sb)
+            producer_warp(loads, scheduler, work, k_tiles, cfg)
     else:
         arch.setmaxregister_increase(cfg.consumer_registers)
-        tile = TileParams(load_pipeline, turn_order, sa, sb, sc, store_c, tma_c, extras)
-        consumer_warpgroup(tile, scheduler, work, k_tiles, kinds, cfg, epilogue_op)
+        output = Output(store_c, tma_c, extras)
+        consumer_warpgroup(block, output, scheduler, work, k_tiles, kinds, cfg, epilogue_op)
 
 
-class TileParams(NamedTuple):
-    """The parameters of the consumers: stages of A and B with their pipeline, slots of C with the
-    TMA store, and the epilogue's operands.
+class Output(NamedTuple):
+    """The TMA store of C, its tensor of coordinates, and the epilogue's operands; or, in a kernel
+    that shares tiles with other ranks, the `Exchange` that stores and announces them.
     """
 
-    pipeline: Any
-    turn_order: Any  # the barrier of `pingpong`, or None
-    sa: Any
-    sb: Any
-    sc: Any
     store_c: Any
     tma_c: Any
-    extras: Any  # (shape of C, operands), or ()
+    extras: Any = ()  # (shape of C, operands), or ()
+    exchange: Any = None  # see `ops.distributed.scatter_product`
 
 
 class EpilogueStore(NamedTuple):
     """The store of a consumer's pieces of C: registers to a slot in shared memory, then by TMA."""
 
+    mma: Any  # the tiled MMA of one piece
+    piece: tuple[int, int]  # its extents
     to_smem: Any  # the copy of a thread's part of a piece to shared memory
     staged: Any  # the destinations of that copy, by slots
     atom: Any  # the TMA store
@@ -139,14 +122,30 @@ class EpilogueStore(NamedTuple):
     row_block: Any  # the first of its blocks of 64 rows, every `warpgroups_per_tile`-th of a tile
     pieces_n: int  # pieces of a tile along N
     pipeline: Any  # of the TMA stores, which says when a slot is free
+    exchange: Any  # of the output
+
+    @property
+    def is_storer(self) -> Any:
+        """True in the warp that starts the TMA stores."""
+        return arch.make_warp_uniform(arch.warp_idx()) % 4 == 0
+
+    @property
+    def everyone(self) -> Any:
+        """The barrier of this consumer's threads."""
+        return pipeline.NamedBarrier(1 + self.consumer, 128)
+
+    @property
+    def delay(self) -> int:
+        """The steps of K from the store of a tile's last piece until the tile is announced."""
+        return 0 if self.exchange is None else self.exchange.delay
 
 
 @cute.jit
 def store_piece(epi_store, fragment, where, number, cfg: cute.Constexpr):
     """Store a warpgroup's piece of C at `where`, through the slot of the piece's running number."""
     place = epi_store.consumer * cfg.slots + number % cfg.slots
-    everyone = pipeline.NamedBarrier(1 + epi_store.consumer, 128)
-    is_storer = arch.make_warp_uniform(arch.warp_idx()) % 4 == 0
+    everyone = epi_store.everyone
+    is_storer = epi_store.is_storer
     if is_storer:
         epi_store.pipeline.producer_acquire()
     everyone.arrive_and_wait()  # the slot is free
@@ -158,31 +157,43 @@ def store_piece(epi_store, fragment, where, number, cfg: cute.Constexpr):
     arch.fence_view_async_shared()
     everyone.arrive_and_wait()  # the piece is in shared memory
     if is_storer:
-        cute.copy(epi_store.atom, epi_store.slots[None, place], epi_store.pieces[None, where])
+        source = epi_store.slots[None, place]
+        if cute.const_expr(epi_store.exchange is not None):
+            epi_store.exchange.store(epi_store, source, where)
+        else:
+            cute.copy(epi_store.atom, source, epi_store.pieces[None, where])
         epi_store.pipeline.producer_commit()
 
 
 @cute.jit
 def store_next_piece(epi_store, pending, unstored, before, slot, kinds, cfg: cute.Constexpr):
-    """Store the first of the last tile's `unstored` pieces, and move the others up by one."""
-    i = len(pending) - unstored
-    where = piece_coordinate(before, epi_store.row_block, i, epi_store.pieces_n, kinds, cfg)
-    store_piece(epi_store, pending[0], where, slot + i, cfg)
-    for j in cute.range_constexpr(len(pending) - 1):
-        pending[j].store(pending[j + 1].load())
+    """Store the first of the last tile's `unstored` pieces, and move the others up by one; after
+    those, and the steps of `delay`, the tile is announced.
+    """
+    if cute.const_expr(epi_store.delay > 0):
+        unstored = unstored - epi_store.delay
+    if unstored > 0 if cute.const_expr(epi_store.delay > 0) else True:
+        i = len(pending) - unstored
+        where = piece_coordinate(before, epi_store.row_block, i, epi_store.pieces_n, kinds, cfg)
+        store_piece(epi_store, pending[0], where, slot + i, cfg)
+        for j in cute.range_constexpr(len(pending) - 1):
+            pending[j].store(pending[j + 1].load())
+    if cute.const_expr(epi_store.delay > 0):
+        if unstored == 1 - epi_store.delay:
+            epi_store.exchange.announce(epi_store, before)
 
 
 @cute.jit
 def consumer_warpgroup(
-    tile, scheduler, work, k_tiles,
+    block, output, scheduler, work, k_tiles,
     kinds: cute.Constexpr, cfg: cute.Constexpr, epilogue_op: cute.Constexpr,
 ):  # fmt: skip
     """Multiply one warpgroup's rows of each tile, apply the epilogue and store the result."""
-    loads, turn_order, extras = tile.pipeline, tile.turn_order, tile.extras
+    loads, turn_order, extras = block.pipeline, block.turn_order, output.extras
     bm, bn, _ = cfg.tile
     consumer = arch.make_warp_uniform(arch.warp_idx()) // 4 - 1
     row_block = 0 if cfg.pingpong else consumer
-    mma, acc, ra, rb = mma_fragments(tile.sa, tile.sb, row_block, kinds, cfg)
+    mma, acc, ra, rb = mma_fragments(block.sa, block.sb, row_block, kinds, cfg)
 
     # Each piece of C is the accumulator of a smaller instruction.
     piece = cfg.piece(kinds.c)
@@ -194,14 +205,10 @@ def consumer_warpgroup(
     thread = arch.thread_idx()[0] % 128
     to_smem = cute.make_tiled_copy_C(smem_store_atom(kinds, columns), one_piece)
     shape = one_piece.partition_shape_C(piece)
-    gc = cute.zipped_divide(tile.tma_c, piece)
-    sc = cute.group_modes(tile.sc, 0, 2)
-    from_s, to_g = tma.tma_partition(tile.store_c, 0, None, sc, gc)
+    gc = cute.zipped_divide(output.tma_c, piece)
+    sc = cute.group_modes(block.sc, 0, 2)
+    from_s, to_g = tma.tma_partition(output.store_c, 0, None, sc, gc)
     stores = pipeline.PipelineTmaStore.create(num_stages=cfg.slots)
-    epi_store = EpilogueStore(
-        to_smem, to_smem.get_slice(thread).partition_D(tile.sc), tile.store_c, from_s, to_g,
-        consumer, row_block, pieces_n, stores,
-    )  # fmt: skip
     pending = [cute.make_rmem_tensor(shape, kinds.c) for _ in range(count)]
     defers = cfg.defers(kinds.c.width)
     unstored = cute.Int32(0)  # pieces of the previous tile that are not stored yet
@@ -215,15 +222,18 @@ def consumer_warpgroup(
         read.advance(consumer * k_tiles)
     done = read.clone()
     wait_for_predecessor(cfg)
+    exchange: Any = None
+    if cute.const_expr(output.exchange is not None):
+        exchange = output.exchange.begun(sc, piece)
+    epi_store = EpilogueStore(
+        one_piece, piece, to_smem, to_smem.get_slice(thread).partition_D(block.sc),
+        output.store_c, from_s, to_g, consumer, row_block, pieces_n, stores, exchange,
+    )  # fmt: skip
     while work.is_valid_tile:
         if cute.const_expr(turn_order is not None):
             # Parity tells only neighbouring rounds of the ring apart: consumers go in step.
             turn_order.wait()
-        mma.set(warpgroup.Field.ACCUMULATE, False)  # the first step replaces what is in acc
-        loads.consumer_wait(read)
-        issue_mma(mma, acc, ra, rb, read.index)
-        mma.set(warpgroup.Field.ACCUMULATE, True)
-        read.advance()
+        first_mma_step(loads, mma, acc, ra, rb, read)
         scheduler.advance_to_next_work(advance_count=cfg.consumers // cfg.warpgroups_per_tile)
         following = scheduler.get_current_work()
         for _ in cute.range(1, k_tiles, unroll=1):
@@ -239,10 +249,10 @@ def consumer_warpgroup(
                 unstored -= 1
         if cute.const_expr(turn_order is not None):
             turn_order.arrive()
-        warpgroup.wait_group(0)
-        loads.consumer_release(done)
-        done.advance()
+        end_mma_steps(loads, done)
 
+        if cute.const_expr(exchange is not None):
+            exchange.receive(epi_store, pieces, work.tile_idx)
         for i in cute.range_constexpr(count):
             where = piece_coordinate(work.tile_idx, row_block, i, pieces_n, kinds, cfg)
             values = epilogue.apply_epilogue(
@@ -256,10 +266,12 @@ def consumer_warpgroup(
                 pin_in_registers(pending[i])
             if cute.const_expr(not defers):
                 store_piece(epi_store, pending[i], where, slot + i, cfg)
+        if cute.const_expr(exchange is not None and not defers):
+            exchange.announce(epi_store, work.tile_idx)
         if cute.const_expr(count % cfg.slots != 0):
             slot = (slot + count) % cfg.slots
         before = work.tile_idx
-        unstored += count
+        unstored += count + epi_store.delay
         if cute.const_expr(cfg.pingpong):
             read.advance((cfg.consumers - 1) * k_tiles)
             done.advance((cfg.consumers - 1) * k_tiles)
@@ -268,7 +280,7 @@ def consumer_warpgroup(
         while unstored > 0:
             store_next_piece(epi_store, pending, unstored, before, slot, kinds, cfg)
             unstored -= 1
-    if arch.make_warp_uniform(arch.warp_idx()) % 4 == 0:
+    if epi_store.is_storer:
         stores.producer_tail()
 
 

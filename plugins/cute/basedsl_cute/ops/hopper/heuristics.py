@@ -25,14 +25,18 @@ CANDIDATES: tuple[dict[str, Any], ...] = (
     {"tile": (64, 16), "stages": 7, "blocks_per_sm": 3},
     {"tile": (64, 32), "stages": 12},
     {"tile": (64, 32), "stages": 6, "blocks_per_sm": 3},
+    {"tile": (64, 48), "stages": 12},
     {"tile": (64, 64), "stages": 12},
     {"tile": (64, 64), "stages": 6, "blocks_per_sm": 2},
+    {"tile": (64, 96), "stages": 10},
     {"tile": (64, 128), "stages": 9},
     {"tile": (128, 16), "stages": 4, "blocks_per_sm": 3, "consumers": 2},
     {"tile": (128, 64), "stages": 4, "blocks_per_sm": 2, "consumers": 2},
+    {"tile": (128, 96), "stages": 3, "blocks_per_sm": 2, "consumers": 2},
     {"tile": (128, 128), "stages": 3, "blocks_per_sm": 2, "consumers": 2},
 )
 _MIN_STEPS = 4  # of K for each block
+_MOST_ROUNDS = 2  # of tiles over the multiprocessors, where blocks of a cluster share K
 
 _CLOCK = 1750.0  # cycles in a microsecond
 _MEMORY = 3.85e6  # bytes in a microsecond from device memory
@@ -106,10 +110,11 @@ def ranked_hopper_kernels(
     three kernels the `most` that are fastest by the model, of many more than it compares.
     """
     shape = m, n, k, batches, bits, bits_of_c
+    usual = sum(_candidates(bits), ())
     single = [
         (time, cfg)
         for time, cfg in (_timed_hopper(*shape, processors) if stores else ())
-        if bits_of_c <= 16 or cfg in _usual(bits)
+        if bits_of_c <= 16 or cfg in usual
     ]
     split = _timed_split(*shape, processors)
     parts: list[tuple[float, Any]] = []
@@ -123,7 +128,7 @@ def ranked_hopper_kernels(
                 continue
             inner = -(-m // 128) * 128, n, each, count, bits, 32
             reduced = _REDUCTION + m * n * (4 * count + bits_of_c / 8) / _REDUCED
-            best = [f for f in _timed_hopper(*inner, processors) if f[1] in _usual(bits)][:2]
+            best = [f for f in _timed_hopper(*inner, processors) if f[1] in usual][:2]
             best += _timed_split(*inner, processors)[:2]
             parts += [(time + reduced, parallel_split_k.Config(count, cfg)) for time, cfg in best]
     found = [sorted(kind, key=lambda f: f[0])[:most] for kind in (single, split, parts)]
@@ -131,10 +136,14 @@ def ranked_hopper_kernels(
     return [cfg for time, cfg in ranked if time < _NOT_WORTH * ranked[0][0]]
 
 
-def _usual(bits: int) -> list[Any]:
-    """The candidates of `ops.hopper.config`, for operands of `bits` bits."""
-    every = (*config.CANDIDATES, *config.EXTRA_CANDIDATES)
-    return [config.Config(**c | {"tile": (*c["tile"], 1024 // bits)}) for c in every]
+@functools.cache
+def _candidates(bits: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The candidates of `ops.hopper.config` for operands of `bits` bits, and the extra ones."""
+    usual, extra = (
+        tuple(config.Config(**c | {"tile": (*c["tile"], 1024 // bits)}) for c in every)
+        for every in (config.CANDIDATES, config.EXTRA_CANDIDATES)
+    )
+    return usual, extra
 
 
 def _timed_hopper(
@@ -144,7 +153,7 @@ def _timed_hopper(
     once = _memory_time(m, n, k, batches, bits, bits_of_c)
     every = (
         (config.modelled_cycles(cfg, m * batches, n, k, bits, processors, bits_of_c), cfg)
-        for cfg in {*config.every_config(bits), *_usual(bits)}
+        for cfg in {*config.every_config(bits), *sum(_candidates(bits), ())}
     )
     timed = ((_HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once), cfg) for cycles, cfg in every)
     return sorted(timed, key=lambda found: (found[0], str(found[1])))
@@ -158,8 +167,8 @@ def _timed_split(
     every = [
         *_configurations(bits, m < n),
         *(
-            Config((rows, columns, 1024 // bits), 6 if rows == 64 else 5, rows // 64, split)
-            for rows, columns in ((64, 128), (128, 64), (128, 128))
+            Config((rows, columns, 1024 // bits), 6 if rows == 64 else 5, rows // 64, split, m < n)
+            for rows, columns in ((64, 96), (64, 128), (128, 64), (128, 96), (128, 128))
             for split in (1, 2, 4, 8)
         ),
     ]
@@ -188,15 +197,34 @@ def _one_kernel(
     )
     time, cfg = min(every, key=lambda found: found[0])
     if stores:
-        of_hopper = m * batches, n, k, bits, processors, bits_of_c
-        cycles, hopper = config.fastest_config(*of_hopper)
-        fewer, other = config.fastest_config(*of_hopper, config.EXTRA_CANDIDATES)
-        if bits_of_c < 32 and fewer < _WORTH * cycles:  # wider ones would not stay in registers
-            cycles, hopper = fewer, other
-        its = _HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once)
+        its, hopper = _fastest_hopper(m, n, k, batches, bits, bits_of_c, processors)
         if its <= time:
             return its, "hopper", hopper
     return time, "hopper split", cfg
+
+
+def _fastest_hopper(
+    m: int, n: int, k: int, batches: int, bits: int, bits_of_c: int, processors: int
+) -> tuple[float, Any]:
+    """The time (microseconds) and configuration of the fastest persistent kernel: one of the usual
+    ones, unless one of the others is worth being compiled.
+    """
+    once = _memory_time(m, n, k, batches, bits, bits_of_c)
+
+    def timed(cfg: Any) -> float:
+        cycles = config.modelled_cycles(cfg, m * batches, n, k, bits, processors, bits_of_c)
+        tiles = -(-m // cfg.tile[0]) * -(-n // cfg.tile[1]) * batches
+        loading = max(1.0, _LOADING * processors / min(tiles, processors))
+        return _HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once * loading)
+
+    best, found = math.inf, None
+    every = (*_candidates(bits), config.every_config(bits))
+    # Wider ones would not stay in registers.
+    for kind in every if bits_of_c < 32 else every[:1]:
+        time, cfg = min(((timed(cfg), cfg) for cfg in kind), key=lambda found: found[0])
+        if time < _WORTH * best:
+            best, found = time, cfg
+    return best, found
 
 
 def _memory_time(m: int, n: int, k: int, batches: int, bits: int, bits_of_c: int) -> float:
@@ -218,7 +246,7 @@ def _is_candidate(cfg: Config, shorter: int) -> bool:
     `ops.hopper.gemm` is always faster.
     """
     rows, columns, _ = cfg.tile
-    return rows == 64 or (columns < 128 and shorter <= columns)
+    return rows == 64 or shorter <= columns
 
 
 def _splits(rows: int, columns: int) -> tuple[int, ...]:
@@ -238,6 +266,8 @@ def _estimated_time(
         return math.inf
     steps = -(-steps // cfg.split)
     tiles = -(-across // rows) * -(-along // columns) * batches
+    if cfg.split > 1 and tiles >= _MOST_ROUNDS * processors:
+        return math.inf  # clusters take too long to begin (measured: 0.65 to 0.85 of cuBLAS)
     blocks = tiles * cfg.split
     # A cluster lies in one GPC: clusters of 3 and more blocks leave a tenth of it idle.
     usable = processors if cfg.split < 3 else processors * 10 // 11

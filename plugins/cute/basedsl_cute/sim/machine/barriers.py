@@ -11,6 +11,7 @@ import numpy as np
 from basedsl import Span
 from basedsl_cute.sim.errors import BarrierError, SimulationError
 from basedsl_cute.sim.machine.schedule import Wait
+from basedsl_cute.sim.machine.shadow_order import acquire_behind_fence
 from basedsl_cute.sim.machine.state import Block, BlockBarrier, Group, Mask
 from basedsl_cute.sim.site import Site
 
@@ -226,12 +227,23 @@ def fence_memory(g: Group, m: Mask, scope: int) -> None:
     """
     if g.known is not None:
         g.known.fence(m, scope)
+    if g.unfenced:
+        acquire_behind_fence(g)
 
 
 def fence_proxy(g: Group) -> None:
     """Let the asynchronous proxy see what the warp knows (PTX ISA, fence.proxy.async)."""
     if g.block.order is not None:
         g.block.order.fence_proxy(g.agent)
+
+
+def fence_global_proxy(g: Group) -> None:
+    """Note that the block's writes to global memory are shown to the asynchronous proxy."""
+    if g.races is not None:
+        g.races.events.append(None)
+        for number in g.known.numbers.tolist():
+            g.races.proxy_fences[number] = len(g.races.events) - 1
+        g.races.events.append(None)
 
 
 def fence_mbarriers(g: Group) -> None:

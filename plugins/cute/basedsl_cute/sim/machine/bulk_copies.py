@@ -13,6 +13,7 @@ import numpy as np
 from basedsl_cute.sim.errors import MemoryAccessError
 from basedsl_cute.sim.machine import races
 from basedsl_cute.sim.machine.bulk_groups import issue_bulk_store
+from basedsl_cute.sim.machine.global_copies import note_load, note_store
 from basedsl_cute.sim.machine.guards import guard_store
 from basedsl_cute.sim.machine.mbarriers import find_mbarrier, land_bytes, send_to_mbarrier
 from basedsl_cute.sim.machine.memory import Segment
@@ -35,7 +36,9 @@ def bulk_load(g: Group, m: Mask, site: Site, to: Any, source: Any, sizes: Any, m
         barrier = int(mbar[lane])
         find_mbarrier(g.block, barrier, g, site, lane)
         stamp = None
+        note_load(g, segment, first - segment.base + np.arange(0, size, 4), 4, site, lane)
         if g.shadow is not None:
+            races.check_mbarrier_fenced(g.shadow, g, site, barrier - g.shared.base, lane)
             stamp = races.begin_async_write(g.shadow, g, site, "write by a bulk load", place, lane)
         start = first - segment.base
         data = segment.raw[start : start + size].copy().reshape(size, 1)
@@ -61,6 +64,7 @@ def bulk_store(g: Group, m: Mask, site: Site, to: Any, source: Any, sizes: Any) 
         read = functools.partial(read_shared, g, place, lane, site)
         write = functools.partial(_put, segment, first - segment.base)
         target = first - segment.base + np.arange(size)
+        note_store(g, segment, target[::4], 4, site, lane)
         guard = guard_store(g, segment, target, site, lane)
         issue_bulk_store(g, lane, read, write, site, stamp, guard)
 

@@ -21,7 +21,7 @@ from basedsl_cute.sim.errors import (
     UninitializedReadError,
     extent_note,
 )
-from basedsl_cute.sim.machine import affine_access
+from basedsl_cute.sim.machine import affine_access, shadow_order
 from basedsl_cute.sim.machine import poison as poisons
 from basedsl_cute.sim.machine import races as race_checks
 from basedsl_cute.sim.machine.access import MemoryAccess
@@ -247,6 +247,7 @@ def _peer(g: Group, a: MemoryAccess, at: int, lane: int) -> tuple[Segment, int]:
             f"{_access(a)} in shared memory of block {rank - 1} of {len(blocks)} of the cluster",
             a.site,
             g.thread(lane),
+            hint=f"ranks in this cluster go from 0 to {len(blocks) - 1}",
         )
     return blocks[rank - 1].shared, rank << CLUSTER_SHIFT
 
@@ -265,6 +266,9 @@ def _note_read(g: Group, a: MemoryAccess, segment: Segment, offset: Any, m: Mask
     shadow = _shadow_of(g, segment)
     if shadow is not None:
         race_checks.check_read(shadow, g, a, offset, m)
+        if a.strong:
+            who = None if m is None else np.flatnonzero(m)
+            shadow_order.synchronise(shadow, g, a, offset if m is None else offset[who], who, False)
         return
     if segment.kind == "local":
         return
@@ -287,6 +291,8 @@ def _note_write(
     shadow = _shadow_of(g, segment)
     if shadow is not None:
         race_checks.check_write(shadow, g, a, offset, who)
+        if a.strong:
+            shadow_order.synchronise(shadow, g, a, offset, who, True)
         return
     if segment.kind == "local":
         return
@@ -303,7 +309,7 @@ def _note_write(
 def _note_atomic(g: Group, a: MemoryAccess, segment: Segment, offset: Any, lanes: Any) -> None:
     shadow = _shadow_of(g, segment)
     if shadow is not None:
-        race_checks.check_write(shadow, g, a, offset, lanes, atomic=True)
+        race_checks.check_write(shadow, g, a, offset, lanes)
         return
     if segment.kind != "local":
         local = _offset(g, segment, offset, lanes)
@@ -316,9 +322,14 @@ def release_atomic(
     g: Group, a: MemoryAccess, segment: Segment, address: Any, lanes: Any, wrote: Any
 ) -> None:
     """Tell the race check what atomics of `lanes` release and acquire; `wrote` says which wrote."""
-    if g.races is not None and segment.kind != "local" and _shadow_of(g, segment) is None:
-        local = _offset(g, segment, address - segment.base, lanes)
-        g.races.synchronise(g, a, segment, local, lanes, wrote)
+    if g.races is None or segment.kind == "local":
+        return
+    shadow = _shadow_of(g, segment)
+    if shadow is not None:
+        shadow_order.synchronise(shadow, g, a, address - segment.base, lanes, wrote)
+        return
+    local = _offset(g, segment, address - segment.base, lanes)
+    g.races.synchronise(g, a, segment, local, lanes, wrote)
 
 
 def shared_offset(g: Group, address: Any, lanes: Any) -> Any:
@@ -509,6 +520,8 @@ def _misaligned(g: Group, a: MemoryAccess, at: int, segment: Segment | None, lan
         a.site,
         g.thread(lane),
         notes=((starts, None), *notes),
+        hint=f"let it begin at a multiple of {a.align} bytes, or access narrower elements; what "
+        "align() promises must hold",
     )
 
 

@@ -155,10 +155,18 @@ def invalidate_mbarrier(g: Group, address: Any, m: Mask, site: Site) -> None:
 
 
 def arrive_at_mbarrier(
-    g: Group, address: Any, count: Any, transactions: Any, m: Mask, site: Site, drop: bool = False
+    g: Group,
+    address: Any,
+    count: Any,
+    transactions: Any,
+    m: Mask,
+    site: Site,
+    drop: bool = False,
+    of_block: bool = False,
 ) -> Any:
     """Arrive `count` times, first expecting `transactions` more bytes; the phases arrived at, int64
-    per lane. With `drop`, later phases expect that many arrivals fewer (mbarrier.arrive_drop).
+    per lane. With `drop`, later phases expect that many arrivals fewer (mbarrier.arrive_drop). An
+    arrival `of_block` releases to its own block; another block learns only that reads are over.
     """
     tokens = np.zeros(g.lanes, np.int64)
     for lane, at in _addresses(g, address, m):
@@ -172,7 +180,8 @@ def arrive_at_mbarrier(
         if drop:
             barrier.count -= number
         if g.block.order is not None:
-            g.block.order.release(_token(block, at), g.agent)
+            order, is_narrow = g.block.order, of_block and block is not g.block
+            (order.release_reads if is_narrow else order.release)(_token(block, at), g.agent)
         _settle(block, at)
     return tokens
 

@@ -49,7 +49,8 @@ class Mesh:
 class PendingAccess:
     """An access of `nbytes` bytes by each of the lanes of a group, as elements of `itemsize`, at
     offsets into a history's memory. `places` is a Mesh or an array, `threads` are the numbers of
-    those lanes, or None for all, and `known` is the group's ThreadOrder.
+    those lanes, or None for all, and `known` is the group's ThreadOrder. One that `updates` reads
+    what it writes.
     """
 
     kind: int
@@ -59,6 +60,7 @@ class PendingAccess:
     places: Any
     threads: Any
     known: Any
+    updates: bool = False
 
     def can_meet(self, other: PendingAccess) -> bool:
         """True unless it is certain that no different threads touch a byte by both accesses."""

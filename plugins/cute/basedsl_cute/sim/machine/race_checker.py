@@ -13,7 +13,7 @@ import numpy as np
 
 from basedsl_cute.sim.errors import RaceError
 from basedsl_cute.sim.machine import race_report
-from basedsl_cute.sim.machine.access import SYSTEM_SCOPE, MemoryAccess
+from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.happens_before import (
     Knowledge,
     Released,
@@ -31,6 +31,7 @@ from basedsl_cute.sim.machine.rank_order import (
     of_launch,
 )
 from basedsl_cute.sim.machine.reports import report
+from basedsl_cute.sim.machine.scope_races import check_blocks, check_ranks
 from basedsl_cute.sim.machine.word_history import (
     ASYNC,
     BLOCK,
@@ -62,16 +63,21 @@ def one_run(index: Any) -> slice | None:
     return slice(first, first + count)
 
 
-def _settled(g: Any, history: WordHistory, segment: Segment, before: Any, thread: Any) -> bool:
+def _settled(g: Any, history: WordHistory, is_shared: bool, before: Any, thread: Any) -> bool:
     """True if the last accesses plainly precede a new one: there were none, or they are the
     thread's own, or they come before a barrier of the block to its shared memory.
     """
-    if segment.kind == "shared" and not history.copies:
+    if is_shared and not history.copies:
         most = before.max()
         return bool(most == 0 or most >> EVENT_SHIFT <= g.known.floor)
     if not before.any():
         return True
     return not ((before != 0) & ((before & _WHO) != thread)).any()
+
+
+def _updates(a: MemoryAccess, kind: int) -> bool:
+    """True for an atomic: it reads what it writes."""
+    return kind == STRONG_WRITE and a.reads
 
 
 class RaceChecker:
@@ -101,6 +107,7 @@ class RaceChecker:
         self.rank = self.first_block = 0
         self.known: Knowledge = {}  # before the launch
         self.orders: list[Any] = []  # of the launch's groups
+        self.proxy_fences: dict[int, int] = {}  # the event of a block's last one, global memory's
         self.number = launch
         if shared is not None and launch is not None:
             self.block_threads = np.int64(BLOCK_NUMBERS)
@@ -108,6 +115,7 @@ class RaceChecker:
             self.rank, self.first_block = launch.rank, launch.first_block
             self.known = shared.known[launch.rank]
         self._written = written
+        self.stored: set[Segment] = set()  # that asynchronous copies write
         self._homes: dict[Segment, tuple[WordHistory, int] | None] = {}
         self._ranges: list[tuple[int, int, WordHistory]] = []
 
@@ -135,6 +143,16 @@ class RaceChecker:
         self._homes[segment] = home
         return home
 
+    def follow(self, segment: Segment, itemsize: int) -> None:
+        """Give a segment a history, though no store of a thread may write it: a copy will."""
+        if segment in self.stored:
+            return
+        self.stored.add(segment)
+        if self.history(segment, itemsize) is None:
+            self._homes = {one: home for one, home in self._homes.items() if home is not None}
+            self._homes[segment] = self._range(segment, itemsize)
+            self._written = None if self._written is None else [*self._written, segment]
+
     def join_ranges(self, memory: Memory) -> None:
         """Find the ranges of segments that overlap."""
         low = high = None
@@ -158,6 +176,14 @@ class RaceChecker:
         history = WordHistory(high - low, itemsize, self.syncs)
         self._ranges.append((low, high, history))
         return history, segment.base - low
+
+    def touched(self) -> tuple[tuple[int, int, WordHistory], ...]:
+        """The ranges of global memory that the launch may have touched: their ends, and which words
+        it did.
+        """
+        for _, _, history in self._ranges:
+            self._catch_up(history, False, 0)
+        return tuple(self._ranges)
 
     # Accesses ------------------------------------------------------------------------------------
 
@@ -184,12 +210,18 @@ class RaceChecker:
         thread = g.known.threads_of(who)
         event = len(self.events)
         self.events.append(a)
-        if kind != PLAIN_WRITE and history.pending.size + offset.size < _PENDING:
+        among_blocks = kind in (STRONG_READ, STRONG_WRITE) and segment.kind == "global"
+        if among_blocks and not a.wide:
+            history.narrow = True
+        elif kind != PLAIN_WRITE and history.pending.size + offset.size < _PENDING:
             threads = None if who is None else thread
-            access = PendingAccess(kind, event, a.nbytes, itemsize, offset, threads, g.known)
+            access = PendingAccess(
+                kind, event, a.nbytes, itemsize, offset, threads, g.known, _updates(a, kind)
+            )
             if self._put_off(g, segment, history, access):
                 return
-        self._catch_up(g, segment, history)
+        is_shared = segment.kind == "shared"
+        self._catch_up(history, is_shared, g.known.floor if is_shared else 0)
         history.latest = event
         index = history.index(offset, a.nbytes, itemsize)
         run = one_run(index)
@@ -197,16 +229,19 @@ class RaceChecker:
             words = history.last[other]
             if words is not None:
                 before = words.take(index) if run is None else words[run]
-                if not _settled(g, history, segment, before, thread):
+                if not _settled(g, history, is_shared, before, thread):
                     self._check(g, a, segment, history, index, before, thread, who, other, value)
-        if self.shared is not None and kind in (STRONG_READ, STRONG_WRITE):
-            self._check_scopes(g, a, segment, history, index, thread, who, kind)
+        if kind in (STRONG_READ, STRONG_WRITE):
+            if self.shared is not None:
+                check_ranks(self, g, a, segment, history, index, thread, who, kind)
+            elif among_blocks and history.narrow:
+                check_blocks(self, g, a, segment, history, index, thread, who, kind)
         bits = np.int64(event << EVENT_SHIFT)
         if run is not None and kind in (PLAIN_READ, PLAIN_WRITE):
             words = history.words(kind)[run]
             if kind == PLAIN_WRITE:
                 history.wrote = event
-            if kind == PLAIN_WRITE or _settled(g, history, segment, words, thread):
+            if kind == PLAIN_WRITE or _settled(g, history, is_shared, words, thread):
                 if kind == PLAIN_READ and history.listed:
                     history.note(kind, event, index, thread)
                 np.bitwise_or(thread, bits, out=words)
@@ -222,7 +257,7 @@ class RaceChecker:
             return
         if kind == STRONG_WRITE:
             history.wrote = event
-        self._join(g, segment, history, kind, index, thread, stamp)
+        self._join(g, history, is_shared, kind, index, thread, stamp, _updates(a, kind))
 
     def record_mesh(self, g: Any, a: MemoryAccess, segment: Segment, mesh: Mesh, kind: int) -> None:
         """Record a plain access of all lanes to places of their own in a segment; for a read, lanes
@@ -273,29 +308,39 @@ class RaceChecker:
     def _join(
         self,
         g: Any,
-        segment: Segment,
         history: WordHistory,
+        is_shared: bool,
         kind: int,
         index: Any,
         thread: Any,
         stamp: Any,
+        updates: bool = False,
     ) -> None:
+        """Add an access to the last ones. One that `updates` reads what it writes: it comes after
+        the strong write that it read (PTX ISA, "Observation order" and "Causality order").
+        """
         words = history.words(kind)
         before = words.take(index)
         apart = None
-        if kind in (STRONG_WRITE, STRONG_READ):
+        if updates:
+            apart = (before >> SPREAD_SHIFT) & 3 != SAME
+            if not apart.any():
+                if history.listed:
+                    history.note(kind, int(np.ravel(stamp)[0] >> EVENT_SHIFT), index, thread)
+                words[index] = stamp
+                return
+        elif kind in (STRONG_WRITE, STRONG_READ):
             apart = before != 0  # many threads use these: whoever asks, asks the list
-        elif not _settled(g, history, segment, before, thread):
-            apart = self._unordered(g, before, thread)
+        elif not _settled(g, history, is_shared, before, thread):
+            apart = self.unordered(g, before, thread)
             if apart is not None and not apart.any():
                 apart = None
         if history.listed:
             history.note(kind, int(np.ravel(stamp)[0] >> EVENT_SHIFT), index, thread)
         add_many(words, index, stamp, before, apart, self.distance)
 
-    def _catch_up(self, g: Any, segment: Segment, history: WordHistory) -> None:
-        """Let the words know of the accesses that were put off, but for those before a barrier."""
-        floor = g.known.floor if segment.kind == "shared" else 0
+    def _catch_up(self, history: WordHistory, is_shared: bool, floor: int) -> None:
+        """Let the words know of the accesses that were put off, after the event `floor`."""
         later = history.pending.all
         if not later:
             return
@@ -310,7 +355,7 @@ class RaceChecker:
             if one.kind == PLAIN_WRITE:
                 history.words(PLAIN_WRITE)[index] = stamp
             else:
-                self._join(one, segment, history, one.kind, index, thread, stamp)
+                self._join(one, history, is_shared, one.kind, index, thread, stamp, one.updates)
             history.latest = one.event
 
     def begin_copy(self, g: Any, a: MemoryAccess, offset: Any, who: Any) -> None:
@@ -329,7 +374,7 @@ class RaceChecker:
         index = home[0].index(offset, a.nbytes, itemsize)
         thread = g.known.threads_of(who)
         self.events.append(a)
-        self._catch_up(g, g.shared, home[0])
+        self._catch_up(home[0], True, g.known.floor)
         home[0].wrote = home[0].latest = len(self.events) - 1
         home[0].copies += begun * index.size
         home[0].words(PLAIN_WRITE)[index] = (
@@ -345,7 +390,7 @@ class RaceChecker:
         apart += a // self.block_threads != b // self.block_threads
         return apart
 
-    def _unordered(self, g: Any, before: Any, thread: Any) -> Any:
+    def unordered(self, g: Any, before: Any, thread: Any) -> Any:
         """True where the last accesses `before` do not precede what `thread` does now, as far as
         barriers of warps and blocks tell.
         """
@@ -402,47 +447,15 @@ class RaceChecker:
         other: int,
         value: Any,
     ) -> None:
-        late = self._unordered(g, before, thread)
+        late = self.unordered(g, before, thread)
         if not late.any():
             return
         if history.listed and g.known.acquired:
             self._ask_list(g, history, late, index, thread, before, other)
         if not late.any():
             return
-        found = self._race(g, a, segment, history, index, before, thread, who, other, late)
+        found = self.race(g, a, segment, history, index, before, thread, who, other, late)
         report(g.launch, "races", found)
-
-    def _check_scopes(
-        self,
-        g: Any,
-        a: MemoryAccess,
-        segment: Segment,
-        history: WordHistory,
-        index: Any,
-        thread: Any,
-        who: Any,
-        kind: int,
-    ) -> None:
-        """Report strong accesses of two ranks to one word unless both have the system's scope: of
-        narrower ones the memory model makes no promise (PTX ISA, "Morally strong operations").
-        """
-        assert self.shared is not None
-        for other in (STRONG_WRITE,) if kind == STRONG_READ else (STRONG_WRITE, STRONG_READ):
-            words = history.last[other]
-            if words is None:
-                continue
-            before = words.take(index)
-            late = (before != 0) & (self.shared.ranks_of(before & THREADS) != self.rank)
-            if a.scope == SYSTEM_SCOPE and late.any():
-                events, which = np.unique(before >> EVENT_SHIFT, return_inverse=True)
-                accesses = [self.events[event] for event in events.tolist()]
-                narrow = [e is not None and e.scope != SYSTEM_SCOPE for e in accesses]
-                late &= np.array(narrow)[which.reshape(late.shape)]
-            if late.any():
-                late &= self._unordered(g, before, thread)
-            if late.any():
-                found = self._race(g, a, segment, history, index, before, thread, who, other, late)
-                report(g.launch, "races", found)
 
     def _ask_list(
         self,
@@ -469,7 +482,7 @@ class RaceChecker:
 
     def _precedes(self, g: Any, me: int, other: int, event: int) -> bool:
         stamp = np.array([other | (event << EVENT_SHIFT)], np.int64)
-        return not bool(self._unordered(g, stamp, np.array([me], np.int64))[0])
+        return not bool(self.unordered(g, stamp, np.array([me], np.int64))[0])
 
     def _check_together(
         self,
@@ -492,12 +505,10 @@ class RaceChecker:
         if late.any():
             history = self._homes[segment]
             assert history is not None
-            found = self._race(
-                g, a, segment, history[0], index, got, thread, who, PLAIN_WRITE, late
-            )
+            found = self.race(g, a, segment, history[0], index, got, thread, who, PLAIN_WRITE, late)
             report(g.launch, "races", found)
 
-    def _race(
+    def race(
         self,
         g: Any,
         a: MemoryAccess,
@@ -510,6 +521,7 @@ class RaceChecker:
         other: int,
         late: Any,
     ) -> RaceError:
+        """The report of a race with the last access of the kind `other`."""
         home = self._homes[segment]
         assert home is not None
         return race_report.race(self, g, a, segment, home, index, before, thread, who, other, late)

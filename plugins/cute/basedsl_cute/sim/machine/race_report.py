@@ -125,6 +125,9 @@ def _hint(
             "let one rank signal and the other wait before: x.signals.notify and wait, or "
             "x.signals.barrier, by scope='sys'"
         )
+    both = [x for x in (a, one) if x is not None]
+    if distance == GRID and all(x.strong for x in both) and not all(x.wide for x in both):
+        return "threads of other blocks are beyond this scope: scope='gpu' on both sides"
     if asynchronous:
         return f"wait for the asynchronous {verb} first: cute.arch.cp_async_wait_group(0)"
     if distance <= WARP:

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from basedsl import with_article
-from basedsl_cute.sim.errors import RaceError
+from basedsl_cute.sim.errors import RaceError, Thread
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.shadow_memory import ShadowMemory
 from basedsl_cute.sim.machine.state import Block, Group, Mask, SimLaunch
-from basedsl_cute.sim.machine.vector_clock import FENCED, SEEN, Stamp
+from basedsl_cute.sim.machine.vector_clock import FENCED, READ, SEEN, Stamp
 from basedsl_cute.sim.site import Site
 
 
@@ -41,15 +41,13 @@ def check_read(shadow: ShadowMemory, g: Group, a: MemoryAccess, offset: Any, m: 
     """Record an ordinary read at `offset`, `(lanes,)`, by the lanes in `m`. Raises RaceError."""
     who = np.arange(offset.size) if m is None else np.flatnonzero(m)
     touched = offset[who][:, None] + np.arange(a.nbytes)
-    touch = _Touch(g, a.site, a.verb, touched, who, g.agent)
+    touch = _Touch(g, a.site, a.verb, touched, who, g.agent, atomic=a.strong)
     _read(shadow, touch, shadow.order.time_of(g.agent))
 
 
-def check_write(
-    shadow: ShadowMemory, g: Group, a: MemoryAccess, offset: Any, who: Any, atomic: bool = False
-) -> None:
-    """Record an ordinary write by the lanes `who`, to one offset each. Raises RaceError."""
-    touch = _lanewise(g, a, offset, who, g.agent, atomic)
+def check_write(shadow: ShadowMemory, g: Group, a: MemoryAccess, offset: Any, who: Any) -> None:
+    """Record a write by the lanes `who`, to one offset each. Raises RaceError."""
+    touch = _lanewise(g, a, offset, who, g.agent, a.strong)
     _write(shadow, touch, shadow.order.time_of(g.agent))
 
 
@@ -130,9 +128,11 @@ def check_visits(launch: SimLaunch, block: Block, barriers: int) -> None:
     if shadow is None:
         return
     own = shadow.own_warps
-    known = shadow.order.clocks[own.start : own.stop, SEEN].max(axis=0)
+    clocks = shadow.order.clocks[own.start : own.stop]
+    ends, reads = clocks[:, SEEN].max(axis=0), clocks[:, READ].max(axis=0)
     for agent, (time, site, verb, thread, arrivals) in shadow.visits.items():
-        if time > known[agent] and not (verb == "read" and arrivals < barriers):
+        known = ends[agent] if verb in shadow.writes else max(ends[agent], reads[agent])
+        if time > known and not (verb == "read" and arrivals < barriers):
             error = RaceError(
                 f"this {verb} is in the shared memory of another block, which may have ended",
                 site,
@@ -168,8 +168,25 @@ def _note_visit(shadow: ShadowMemory, touch: _Touch, time: int) -> None:
     """Remember the last access by an agent of another block."""
     if touch.agent % shadow.order.warps not in shadow.own_warps:
         thread = touch.g.thread(int(touch.lanes[0]))
+        _check_started(shadow, touch, thread)
         arrivals = touch.g.cluster_phase
         shadow.visits[touch.agent] = (time, touch.site, touch.verb, thread, arrivals)
+
+
+def _check_started(shadow: ShadowMemory, touch: _Touch, thread: Thread) -> None:
+    """Report an access to the shared memory of a block that may not have started."""
+    own = shadow.own_warps
+    known = shadow.order.clocks[touch.g.agent, (SEEN, READ), own.start : own.stop]
+    if known.max() < shadow.order.start:
+        error = RaceError(
+            f"this {touch.verb} is in the shared memory of another block, which may not have "
+            "started",
+            touch.site,
+            thread,
+            notes=(("the blocks of a cluster start at different times", None),),
+            hint="wait for it first: cute.arch.cluster_arrive() and cluster_wait()",
+        )
+        report(touch.g.launch, "races", error)
 
 
 def _read(shadow: ShadowMemory, touch: _Touch, time: int) -> None:
@@ -178,17 +195,21 @@ def _read(shadow: ShadowMemory, touch: _Touch, time: int) -> None:
     row = shadow.row_of(touch.agent)
     shadow.read_time[row, touch.touched] = time
     shadow.read_site[row, touch.touched] = shadow.number_of(touch.site)
+    shadow.read_atomic[row, touch.touched] = touch.atomic
 
 
 def _write(shadow: ShadowMemory, touch: _Touch, time: int) -> None:
     _note_visit(shadow, touch, time)
+    shadow.writes.add(touch.verb)
     _check_writes(shadow, touch)
     touched, warp = touch.touched, touch.g.agent
-    known = shadow.order.clocks[warp, SEEN][shadow.readers]
+    known = shadow.order.clocks[warp, (SEEN, READ)].max(axis=0)[shadow.readers]
     late = shadow.read_time[:, touched] > known[:, None, None]
     own = shadow.reader_rows.get(warp)
     if own is not None:
         late[own] = False
+    if touch.atomic:
+        late &= ~shadow.read_atomic[:, touched]
     if late.any():
         row, lane, byte = (int(i) for i in np.argwhere(late)[0])
         at = int(touched[lane, byte])

@@ -97,7 +97,12 @@ def run_together(
             if chance is not None:
                 chance.shuffle(live)
             for task in live:
-                if task.wait is None or task.wait.ready():
+                polls = task.wait is not None and not task.wait.patient
+                if polls and chance is not None and chance.random() < 0.25:
+                    task.wait = next(task.run, None)  # it sees what others are about to change
+                    if task.wait is None:
+                        ended.append(task)
+                elif task.wait is None or task.wait.ready():
                     moved |= task.wait is None or not task.wait.interrupts
                     task.wait = next(task.run, None)
                     if task.wait is None:

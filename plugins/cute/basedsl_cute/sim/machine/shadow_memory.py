@@ -15,7 +15,7 @@ class ShadowMemory:
 
     Of each byte: agent, time and place of the last write, `(size,)`, whose time is 0 if there was
     none; and time and place of the last read by each of `readers`, `(readers, size)`. Places are
-    numbers of `sites`.
+    numbers of `sites`; `write_atomic` and `read_atomic` mark strong accesses.
     """
 
     def __init__(self, order: VectorClocks, rank: int, warps: int, size: int) -> None:
@@ -31,9 +31,11 @@ class ShadowMemory:
         self.write_atomic = np.zeros(size, np.bool_)
         self.read_time = np.zeros((2 * warps, size), np.int32)
         self.read_site = np.zeros((2 * warps, size), np.int32)
+        self.read_atomic = np.zeros((2 * warps, size), np.bool_)
         self.own_warps = range(first, first + warps)
         # The last access by each agent of another block: time, place, verb, thread.
         self.visits: dict[int, tuple[int, Site, str, Thread, int]] = {}
+        self.writes: set[str] = set()  # the verbs of those that write
         self.sites: list[Site] = []
         self._site_numbers: dict[Site, int] = {}
 
@@ -46,6 +48,7 @@ class ShadowMemory:
             more = np.zeros((1, self.read_time.shape[1]), np.int32)
             self.read_time = np.concatenate([self.read_time, more])
             self.read_site = np.concatenate([self.read_site, more])
+            self.read_atomic = np.concatenate([self.read_atomic, more != 0])
         return found
 
     def number_of(self, site: Site) -> int:

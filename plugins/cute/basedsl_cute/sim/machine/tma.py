@@ -31,10 +31,11 @@ from basedsl_cute.sim.errors import MemoryAccessError, SimulationError, Uninitia
 from basedsl_cute.sim.machine import races
 from basedsl_cute.sim.machine.bulk_groups import issue_bulk_store
 from basedsl_cute.sim.machine.cluster import owner_block
+from basedsl_cute.sim.machine.global_copies import note_load, note_store
 from basedsl_cute.sim.machine.guards import GuardedBytes, guard_store
 from basedsl_cute.sim.machine.mbarriers import find_mbarrier, land_bytes, send_to_mbarrier
 from basedsl_cute.sim.machine.memory import NO_ARGUMENT
-from basedsl_cute.sim.machine.state import Block, Group, Mask
+from basedsl_cute.sim.machine.state import Block, Group, LoadedBox, Mask
 from basedsl_cute.sim.machine.tensor_maps import active_lanes, find_tensor_map
 from basedsl_cute.sim.site import Site
 
@@ -95,6 +96,7 @@ def tma_load(
                 stamp = races.begin_async_write(
                     block.shadow, g, site, "write by a TMA load", place, lane
                 )
+            block.boxes[at - g.shared.base] = LoadedBox(place, box, tensor.swizzle)
             land = functools.partial(land_bytes, block, barrier, place, box, stamp, counting)
             send_to_mbarrier(counting, barrier, land)
 
@@ -142,7 +144,7 @@ def tma_store(
             stamp = races.begin_async_read(g.shadow, g, site, "read by a TMA store", place, lane)
         read = functools.partial(read_shared, g, place, lane, site)
         write = functools.partial(_write_global, g, tensor, start, lane, site, reduction)
-        guard = _guard(g, tensor, start, lane, site)
+        guard = _guard(g, tensor, start, lane, site, reduction is not None)
         issue_bulk_store(g, lane, read, write, site, stamp, guard)
 
 
@@ -175,8 +177,10 @@ def _check_distinct(g: Group, tensor: TensorMap, start: Start, lane: int, site: 
         )
 
 
-def _guard(g: Group, tensor: TensorMap, start: Start, lane: int, site: Site) -> GuardedBytes | None:
-    """Guard what a store of a box will write, where that is in an array."""
+def _guard(
+    g: Group, tensor: TensorMap, start: Start, lane: int, site: Site, reduces: bool
+) -> GuardedBytes | None:
+    """Guard what a store of a box will write, or combine, where that is in an array."""
     if g.races is None:
         return None
     offset, inside = _elements(g, tensor, start, lane, site, whole_pieces=True)
@@ -184,7 +188,9 @@ def _guard(g: Group, tensor: TensorMap, start: Start, lane: int, site: Site) -> 
     if segment is None or not inside.any():
         return None
     first = tensor.address - segment.base
-    places = (offset[inside] + first)[:, None] + np.arange(tensor.itemsize)
+    starts = offset[inside] + first
+    note_store(g, segment, starts, tensor.itemsize, site, lane, reduces)
+    places = starts[:, None] + np.arange(tensor.itemsize)
     return guard_store(g, segment, places, site, lane)
 
 
@@ -340,6 +346,7 @@ def _read_global(g: Group, tensor: TensorMap, start: Start, lane: int, site: Sit
     box = np.zeros((offset.size, tensor.itemsize), np.uint8)
     if inside.any():
         segment, index = _global_bytes(g, tensor, offset[inside], lane, site, "load")
+        note_load(g, segment, index[:, 0], tensor.itemsize, site, lane)
         box[inside] = segment.raw[index]
     return box
 

@@ -7,8 +7,9 @@ warps they are numbered 0 to n - 1, n to 2 n - 1, and 2 n to 3 n - 1.
 An asynchronous unit sees an ordinary write only past a proxy fence (PTX ISA, "Causality order":
 proxy-preserved base causality order), and tcgen05 instructions see what other threads' tcgen05
 instructions did only past a tcgen05.fence::after_thread_sync (PTX ISA, "tcgen05.fence"). So a clock
-has three rows: what a warp knows of every agent's time, what of that the asynchronous proxy sees
-too, and what its tcgen05 instructions do.
+has rows: what a warp knows of every agent's time, what of that the asynchronous proxy sees too,
+what its tcgen05 instructions do, and up to which time only the reads of an agent are known to be
+over.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 
 from basedsl_cute.sim.machine.happens_before import Knowledge, merge
 
-SEEN, FENCED, TENSOR = 0, 1, 2  # rows of a clock
+SEEN, FENCED, TENSOR, READ = range(4)  # rows of a clock
 
 
 class Stamp(NamedTuple):
@@ -31,7 +32,8 @@ class Stamp(NamedTuple):
 
 
 class VectorClocks:
-    """The clocks of a cluster's `warps`, `(warps, 3, 3 * warps)`, and what barriers hand on.
+    """The clocks of a cluster's `warps`, `(warps, 4, 3 * warps)`, and what barriers hand on. Who
+    knows of any time of an agent, from `start` on, knows that it runs.
 
     A token names a barrier or an mbarrier. Releases of it gather; when it completes they are
     published; who waits for it acquires what is published.
@@ -40,7 +42,9 @@ class VectorClocks:
     def __init__(self, warps: int, events: list[Any] | None = None) -> None:
         self.warps = warps
         self.events: list[Any] = [None] if events is None else events
-        self.clocks = np.zeros((warps, 3, 3 * warps), np.int32)
+        self.events.append(None)
+        self.start = len(self.events) - 1
+        self.clocks = np.zeros((warps, 4, 3 * warps), np.int32)
         # What each warp has acquired from beyond the cluster, and what says what it can hand on.
         self.knowledge: list[Knowledge] = [{} for _ in range(warps)]
         self.acquired: list[Callable[[], Knowledge]] = [dict] * warps
@@ -50,7 +54,9 @@ class VectorClocks:
         self.read: list[Callable[[], Knowledge]] = [dict] * warps
         self._read: dict[Any, Knowledge] = {}
         self._issued = np.zeros(3 * warps, np.int32)
-        self._made = np.zeros(warps, np.int32)  # time of each warp's last fence_mbarriers
+        self._made = np.full(
+            warps, self.start, np.int32
+        )  # time of each warp's last fence_mbarriers
         self._gathering: dict[Any, Any] = {}
         self._published: dict[Any, Any] = {}
 
@@ -78,6 +84,15 @@ class VectorClocks:
         if read:
             merge(self._read.setdefault(token, {}), read)
 
+    def release_reads(self, token: Any, warp: int) -> None:
+        """Release to `token` what `warp` knows but for ordinary writes: that reads are over, and
+        what asynchronous units did.
+        """
+        clock = self._own_clock(warp)
+        clock[READ] = np.maximum(clock[SEEN], clock[READ])
+        clock[:READ, : self.warps] = 0
+        self._gather(token, clock)
+
     def release_access(self, token: Any, stamp: Stamp) -> None:
         """Release to `token` that an asynchronous access is over."""
         clock = np.zeros_like(self.clocks[0])
@@ -94,6 +109,12 @@ class VectorClocks:
         if known is not None:
             before = self._published.get(token)
             self._published[token] = known if before is None else np.maximum(before, known)
+
+    def forget(self, token: Any) -> None:
+        """Forget what was released to `token`."""
+        self._published.pop(token, None)
+        self._known.pop(token, None)
+        self._read.pop(token, None)
 
     def acquire(self, token: Any, warp: int) -> None:
         """Let `warp`, which has waited for `token`, know what is published there."""

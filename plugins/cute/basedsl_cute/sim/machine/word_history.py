@@ -55,6 +55,7 @@ class WordHistory:
         self.wrote = 0  # the last event that wrote
         self.latest = 0  # the last event that the words know of
         self.copies = 0  # words that a cp.async writes which nobody has waited for
+        self.narrow = False  # if a strong access had the scope of its block alone
         self.pending = PendingAccesses()
         self.accesses: list[Shared] = []
         self.logged = 0

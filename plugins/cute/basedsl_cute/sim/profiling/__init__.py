@@ -29,23 +29,34 @@ def profile(
     *args: Any,
     arch: str = "sm_90a",
     first_blocks: int | None = None,
+    timeline: bool = False,
     **kwargs: Any,
 ) -> Profile:
     """Call a @jit function on the simulator, and return what its kernels did, line by line.
 
     `arch` is the architecture whose occupancy is given; where ptxas is there, the kernel's
     registers are too. `first_blocks` simulates that many blocks of each launch alone: results
-    are then not complete, and NumPy arrays among `args` are left unchanged. Raises what a call
-    raises.
+    are then not complete, and NumPy arrays among `args` are left unchanged. With `timeline`, the
+    result keeps what `Profile.timeline` writes. Raises what a call raises, and with `timeline`
+    DSLCallError for an architecture whose rates are not known.
     """
     from basedsl_cute.sim.profiling.counting import Counter
+    from basedsl_cute.sim.profiling.prediction import predict_run
+    from basedsl_cute.sim.profiling.rates import rates_of
     from basedsl_cute.sim.profiling.result import Profile
 
     check_callable("profile", function)
-    counter = Counter(first_blocks)
+    rates = rates_of(arch) if timeline else None
+    counter = Counter(first_blocks, keeps_events=timeline)
     run(counter, function, args, kwargs, copies=first_blocks is not None)
     resources = registers_of(function, args, kwargs, arch)
-    return Profile([_with_resources(one, resources, arch) for one in counter.runs])
+    profiles = [_with_resources(one, resources, arch) for one in counter.runs]
+    if rates is None:
+        return Profile(profiles)
+    pairs = zip(counter.runs, profiles, strict=True)
+    return Profile(
+        profiles, [predict_run(one, rates, arch, made.registers, True) for one, made in pairs]
+    )
 
 
 @explains_arguments

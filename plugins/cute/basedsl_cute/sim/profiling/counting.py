@@ -7,6 +7,7 @@ memory, or waits, begins a chunk of its own, whose call has the addresses too.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from basedsl_cute.sim.machine.memory import LOCAL_WINDOW, SHARED_WINDOW
 from basedsl_cute.sim.machine.state import Group, Mask, SimLaunch
+from basedsl_cute.sim.machine.tcgen05_operands import decode
 from basedsl_cute.sim.machine.tensor_maps import find_tensor_map
 from basedsl_cute.sim.options import LockstepWidth
 from basedsl_cute.sim.profiling import transactions
@@ -25,6 +27,7 @@ from basedsl_cute.sim.profiling.operations import (
     Operation,
     describe,
 )
+from basedsl_cute.sim.rules.tcgen05 import SCALE_VECTORS
 from basedsl_cute.sim.translate.records import KernelRecord, Op
 
 _TMA = "nvvm.cp.async.bulk."
@@ -185,6 +188,29 @@ class KernelRun:
         operation.bytes += total
         self._count(g, k, m, (total, where))
 
+    def multiply(
+        self, g: Group, k: int, m: Mask, form: tuple[str, int, int, bool], number: Any
+    ) -> None:
+        """Count products by tcgen05.mma: a kind, its blocks, the elements of a scale factor, and if
+        it is weight stationary; `number` has the instruction descriptors, which give the shape.
+        """
+        operation, flops = self.chunks[k].operations[0], 0.0
+        kind, blocks, vector, is_ws = form
+        for lane in range(g.lanes) if m is None else np.flatnonzero(m).tolist():
+            what = decode(kind, int(number[lane]) & 0xFFFFFFFF, blocks, vector, is_ws)
+            flops += 2.0 * what.m * what.n * what.k
+        operation.issued_flops += flops
+        self._count(g, k, m, flops)
+
+    def move(self, g: Group, k: int, m: Mask, nbytes: int) -> None:
+        """Count copies from and to tensor memory, of `nbytes` a warp."""
+        warps = g.shape.warp_starts.size
+        if m is not None:
+            lanes = np.add.reduceat(m.astype(np.int64), g.shape.warp_starts)
+            warps = int(np.count_nonzero(lanes))
+        self.chunks[k].operations[0].bytes += nbytes * warps
+        self._count(g, k, m, nbytes)
+
     def arrive(self, g: Group, k: int, m: Mask, address: Any) -> None:
         """Count arrivals at mbarriers."""
         lanes = range(g.lanes) if m is None else np.flatnonzero(m).tolist()
@@ -309,6 +335,12 @@ class Counter:
             return _mbarrier(e, op, name.removeprefix("nvvm.mbarrier."))
         if op.name.startswith(_TMA) and op.name.removeprefix(_TMA) in _COPIES:
             return _copied(e, op, op.name.removeprefix(_TMA))
+        if op.name == "nvvm.tcgen05.commit":
+            return "arrive", f"{e.mask}, {e.lanes(op.operands[0])}"
+        if op.name.startswith(_PRODUCTS):
+            return _product(e, op)
+        if op.name in ("cute.tmem_load", "cute.tmem_store", "nvvm.tcgen05.cp"):
+            return "move", f"{e.mask}, {_tensor_memory_bytes(op)}"
         if op.name in ("gpu.barrier", "nvvm.barrier0"):
             return "sync", e.mask
         if op.name in ("nvvm.barrier", "nvvm.barrier.arrive"):
@@ -324,6 +356,27 @@ def _touched(e: Any, op: Op, memory: MemoryReference) -> tuple[str, str]:
     if op.name == "nvvm.cp.async.shared.global":
         arguments += f", {e.ref(op.operands[0])}"
     return "touch", arguments
+
+
+_PRODUCTS = "nvvm.tcgen05.mma"
+
+
+def _product(e: Any, op: Op) -> tuple[str, str]:
+    is_ws, scaled = op.name.endswith(".ws"), op.name.endswith(".block_scale")
+    number = op.segments()[3][0] if op.name == _PRODUCTS else op.operands[3]
+    blocks = 2 if op.word("ctaGroup", "cta_1") == "cta_2" else 1
+    vector = SCALE_VECTORS[op.word("blockScale", "default")] if scaled else 0
+    form = op.word("kind"), blocks, vector, is_ws
+    return "multiply", f"{e.mask}, {form!r}, {e.lanes(number)}"
+
+
+def _tensor_memory_bytes(op: Op) -> int:
+    """The bytes that a warp's instruction moves (PTX ISA, tcgen05.ld and tcgen05.cp, shapes)."""
+    if op.name == "nvvm.tcgen05.cp":
+        lanes, bits = map(int, re.findall(r"[0-9]+", op.word("shape").removeprefix("shape_"))[:2])
+        return lanes * bits // 8
+    lanes, bits = map(int, re.findall(r"[0-9]+", op.string("shape"))[:2])
+    return lanes * bits // 8 * op.integer("repeat")
 
 
 def _mbarrier(e: Any, op: Op, name: str) -> tuple[str, str] | None:

@@ -41,14 +41,15 @@ class MemoryReference:
 @dataclass(slots=True, eq=False)
 class Operation:
     """One operation of a kernel: `kind` in the words of a table, `count` instructions a warp, and
-    `flops` of tensor cores. `memory` is set for what touches memory by lanes, `bytes` for copies
+    the flops of tensor cores. `memory` is set for what touches memory by lanes, `bytes` for copies
     whose size is known.
     """
 
     op: Op
     kind: str
     count: float
-    flops: float = 0.0
+    flops: float = 0.0  # of each execution by a warp
+    issued_flops: float = 0.0  # of all executions, where operands say how much each does
     memory: MemoryReference | None = None
     requests: int = 0
     bytes: int = 0
@@ -141,6 +142,8 @@ def _elements(op: Op) -> float:
 
 
 def _tensor(op: Op) -> Operation:
+    if op.name.startswith("nvvm.tcgen05.mma"):
+        return Operation(op, "tensor core", 1)  # by one thread; its descriptor has the shape
     if op.name == "cute.ptx_wgmma":
         k = WGMMA_TYPES[op.string("a_type")].k
         steps = len(op.integers("b_steps")) or 1

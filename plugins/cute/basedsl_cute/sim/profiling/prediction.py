@@ -64,7 +64,7 @@ class Prediction:
         """
         if not self.slices:
             raise ValueError("predict(..., timeline=True) keeps what a timeline draws")
-        return write_timeline(path, self.slices, self.rates.clock)
+        return write_timeline(path, [(self.kernel, self.slices, self.rates.clock)])
 
     def __str__(self) -> str:
         bounds = sorted(self.bounds.items(), key=lambda pair: -pair[1])

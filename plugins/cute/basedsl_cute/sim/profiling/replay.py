@@ -316,7 +316,10 @@ class Multiprocessor:
     def _mma(self, warp: Warp, one: Operation) -> None:
         warp.time = self._take(warp, "issue", one.count)
         cost = one.flops / (self.rates.mma / PARTITIONS)
-        warp.ready[one] = self._take(warp, "tensor", cost) + self.rates.mma_latency - cost
+        done = self._take(warp, "tensor", cost)
+        warp.ready[one] = done + self.rates.mma_latency - cost
+        what = "wgmma" if one.op.name == "cute.ptx_wgmma" else "mma"
+        self._slice("tensor cores", f"{_line(one)} {what}", done - cost, cost, warp.block)
         # A warp goes on while the unit works, but only so far ahead.
         part = self.partitions[warp.number % PARTITIONS]
         warp.time = max(warp.time, part["tensor"] - 2 * cost)
@@ -328,6 +331,11 @@ class Multiprocessor:
             self._touch(warp, one, data)
         elif name == "cute.ptx_wgmma":
             self._wgmma(warp, one)
+        elif name.startswith("nvvm.tcgen05.mma"):
+            self._tcgen05(warp, one, data)
+        elif name == "nvvm.tcgen05.commit":
+            for place in data or ():
+                self._arrive(warp.block, place, max(warp.group, warp.time))
         elif one.kind == "tensor core":
             self._mma(warp, one)
         elif one.kind == "warp":
@@ -357,6 +365,9 @@ class Multiprocessor:
             done = self._fetch(warp.time, sectors * SECTOR)
         if one.kind == "asynchronous copy":
             warp.copies[-1].append(done)
+            self._slice(
+                "cp.async", f"{_line(one)} cp.async", warp.time, done - warp.time, warp.block
+            )
         elif not memory.writes or memory.atomic:
             warp.ready[one] = done
         # The unit takes in no more than it has queues for.
@@ -390,6 +401,17 @@ class Multiprocessor:
         done = self._take(warp, "tensor", one.flops / (self.rates.wgmma / PARTITIONS))
         warp.group = done + self.rates.wgmma_latency
         self._slice("tensor cores", f"{_line(one)} wgmma", begun, done - begun, warp.block)
+
+    def _tcgen05(self, warp: Warp, one: Operation, flops: float) -> None:
+        """Issue a product of one thread, on the tensor cores of the whole multiprocessor."""
+        warp.time = self._take(warp, "issue", one.count)
+        begun = max(warp.time, *(part["tensor"] for part in self.partitions))
+        done = begun + flops / self.rates.wgmma
+        for part in self.partitions:
+            part["tensor"] = done
+        self.busy["tensor"] += done - begun
+        warp.group = done + self.rates.wgmma_latency
+        self._slice("tensor cores", f"{_line(one)} tcgen05.mma", begun, done - begun, warp.block)
 
     def _groups(self, warp: Warp, step: ReplayedChunk, name: str) -> None:
         """Commit a group of asynchronous work, or wait for all but the last groups."""
@@ -467,7 +489,7 @@ def _arrivals(one: Operation, data: Any, seen: int) -> list[Any]:
     if _is_barrier(one):
         number, generation = data
         return [("bar", number, generation if generation >= 0 and number else seen)]
-    if one.kind == "mbarrier" and "arrive" in one.op.name:
+    if one.op.name == "nvvm.tcgen05.commit" or (one.kind == "mbarrier" and "arrive" in one.op.name):
         return [("phase", *place) for place in data or ()]
     if one.kind == "TMA" and isinstance(data, tuple):
         return [("phase", *place) for place in data[1]]

@@ -26,7 +26,8 @@ class Counts:
     operations with `lanes` lanes in all. Of global memory: `requests`, the `sectors` of 32 bytes
     that they touched and the fewest that hold the same bytes, `lines` of 128 bytes. Of shared
     memory: `wavefronts`, and the fewest; the difference are bank conflicts. `tma_bytes` are copied
-    by the TMA unit, `tensor_flops` done by tensor cores.
+    by the TMA unit, `tensor_flops` done by tensor cores, `tensor_memory_bytes` loaded from tensor
+    memory, stored or copied to it by tcgen05 instructions.
     """
 
     instructions: dict[str, float] = field(default_factory=dict)
@@ -49,6 +50,7 @@ class Counts:
     barriers: int = 0
     tma_bytes: int = 0
     tensor_flops: float = 0.0
+    tensor_memory_bytes: int = 0
 
     @property
     def active_lanes(self) -> float:
@@ -85,7 +87,7 @@ class Counts:
         self.executed += number
         self.lane_instructions += lanes * operation.count
         self.partial += partial * operation.count
-        self.tensor_flops += warps * operation.flops
+        self.tensor_flops += warps * operation.flops + operation.issued_flops
         if operation.kind == "branch":
             self.branches += warps
             self.diverged_branches += operation.diverged
@@ -93,7 +95,10 @@ class Counts:
             self.barriers += warps
         memory = operation.memory
         if memory is None:
-            self.tma_bytes += operation.bytes
+            if operation.kind == "tensor memory":
+                self.tensor_memory_bytes += operation.bytes
+            else:
+                self.tma_bytes += operation.bytes
             return
         self.lines += operation.lines
         copies = operation.kind == "asynchronous copy"  # these write to shared memory
@@ -188,8 +193,11 @@ _COLUMNS = (
 class Profile:
     """Profiles of the launches of one call, in order: `kernels`. Printing it gives tables."""
 
-    def __init__(self, kernels: list[KernelProfile]) -> None:
+    def __init__(
+        self, kernels: list[KernelProfile], predictions: Sequence[Prediction] = ()
+    ) -> None:
         self.kernels = kernels
+        self._predictions = predictions
 
     @property
     def kernel(self) -> KernelProfile:
@@ -204,6 +212,18 @@ class Profile:
     def json(self) -> str:
         """All counts as JSON."""
         return json.dumps([_plain(one) for one in self.kernels], indent=1) + "\n"
+
+    def timeline(self, path: str | Path) -> Path:
+        """Write what the warps and the asynchronous units of all launches do as a file for
+        ui.perfetto.dev, at the times of a prediction for the profile's architecture, and return its
+        path. Raises ValueError for a profile that was made without `timeline=True`.
+        """
+        from basedsl_cute.sim.profiling.timeline import write_timeline
+
+        if not self._predictions:
+            raise ValueError("profile(..., timeline=True) keeps what a timeline draws")
+        launches = [(one.kernel, one.slices, one.rates.clock) for one in self._predictions]
+        return write_timeline(path, launches)
 
     def html(self, path: str | Path, predictions: Sequence[Prediction] = ()) -> Path:
         """Write the annotated source as one HTML file, and return its path. `predictions` of the
@@ -275,6 +295,8 @@ def _summary(total: Counts) -> list[str]:
             f"global memory: loads touch {total.load_sectors} sectors ({total.load_ideal_sectors} "
             f"would do), stores {total.store_sectors} ({total.store_ideal_sectors})"
         )
+    if total.tensor_memory_bytes:
+        out.append(f"tensor memory: {total.tensor_memory_bytes} bytes loaded, stored and copied")
     if total.load_wavefronts or total.store_wavefronts:
         out.append(
             f"shared memory: {total.load_bank_conflicts} bank conflicts of loads, "

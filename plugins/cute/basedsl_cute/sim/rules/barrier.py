@@ -98,6 +98,9 @@ def _made(e: PythonEmitter, op: Op) -> None:
 @nvidia_rule("nvvm.fence.proxy")
 def _proxy(e: PythonEmitter, op: Op) -> None:
     """Only the race check minds: asynchronous units see the writes before the fence."""
-    if op.word("kind") in ("async", "shared"):  # the last word of async.shared
-        e.globals["barriers"] = barriers
+    kind = op.word("kind")  # the last word of async.shared and of async.global
+    e.globals["barriers"] = barriers
+    if kind in ("async", "shared"):
         e.line("barriers.fence_proxy(g)")
+    if kind in ("async", "global"):
+        e.line("barriers.fence_global_proxy(g)")

@@ -55,12 +55,17 @@ def _arrive(e: PythonEmitter, op: Op) -> None:
     address, *count = _lanes(e, op.operands)
     call = (
         f"mbarriers.arrive_at_mbarrier(g, {address}, {count[0] if count else _ONES}, {_NONE}, "
-        f"{e.mask}, {e.at()}, {'arrive_drop' in op.name})"
+        f"{e.mask}, {e.at()}, {'arrive_drop' in op.name}, {_is_of_block(op)})"
     )
     if op.results:
         e.let(op.results[0], call)
     else:
         e.line(call)
+
+
+def _is_of_block(op: Op) -> bool:
+    """True for an arrival that releases to the threads of its own block alone."""
+    return "scope" not in op.attributes or op.word("scope") == "cta"
 
 
 @nvidia_rule(*_names("arrive.expect_tx", "arrive_drop.expect_tx"), uniform=never, sync="warp")

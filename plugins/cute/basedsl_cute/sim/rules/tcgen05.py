@@ -128,7 +128,7 @@ def _weight_stationary(e: PythonEmitter, op: Op) -> None:
     e.line(f"tcgen05.mma(g, {e.const(form, 'mma_form')}, {places}, {e.mask})")
 
 
-_VECTORS = {"block16": 16, "block32": 32, "default": 32}
+SCALE_VECTORS = {"block16": 16, "block32": 32, "default": 32}
 
 
 @nvidia_rule("nvvm.tcgen05.mma.block_scale", sync="warp")
@@ -136,7 +136,7 @@ def _scaled_mma(e: PythonEmitter, op: Op) -> None:
     d, a, b, number, accumulate, *scales = op.operands
     places = ", ".join(e.lanes(x) for x in (d, a, b, number, accumulate))
     factors = ", ".join(e.lanes(x) for x in scales)
-    form = _form(e, op, a, vector=_VECTORS[op.word("blockScale", "default")])
+    form = _form(e, op, a, vector=SCALE_VECTORS[op.word("blockScale", "default")])
     e.line(f"tcgen05.mma(g, {form}, {places}, {e.mask}, ({factors}))")
 
 

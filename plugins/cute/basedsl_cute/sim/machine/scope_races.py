@@ -1,0 +1,94 @@
+"""Strong accesses whose scopes leave each other out: of them the memory model makes no promise (PTX
+ISA, "Morally strong operations").
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from basedsl_cute.sim.machine.access import SYSTEM_SCOPE, MemoryAccess
+from basedsl_cute.sim.machine.memory import Segment
+from basedsl_cute.sim.machine.reports import report
+from basedsl_cute.sim.machine.word_history import (
+    EVENT_SHIFT,
+    GRID,
+    STRONG_READ,
+    STRONG_WRITE,
+    THREADS,
+    WordHistory,
+)
+
+
+def check_ranks(
+    checker: Any,
+    g: Any,
+    a: MemoryAccess,
+    segment: Segment,
+    history: WordHistory,
+    index: Any,
+    thread: Any,
+    who: Any,
+    kind: int,
+) -> None:
+    """Report strong accesses of two ranks to one word unless both have the system's scope: of
+    narrower ones the memory model makes no promise (PTX ISA, "Morally strong operations").
+    """
+    for other in (STRONG_WRITE,) if kind == STRONG_READ else (STRONG_WRITE, STRONG_READ):
+        words = history.last[other]
+        if words is None:
+            continue
+        before = words.take(index)
+        late = (before != 0) & (checker.shared.ranks_of(before & THREADS) != checker.rank)
+        if a.scope == SYSTEM_SCOPE and late.any():
+            events, which = np.unique(before >> EVENT_SHIFT, return_inverse=True)
+            accesses = [checker.events[event] for event in events.tolist()]
+            narrow = [e is not None and e.scope != SYSTEM_SCOPE for e in accesses]
+            late &= np.array(narrow)[which.reshape(late.shape)]
+        if late.any():
+            late &= checker.unordered(g, before, thread)
+        if late.any():
+            found = checker.race(g, a, segment, history, index, before, thread, who, other, late)
+            report(g.launch, "races", found)
+
+
+def check_blocks(
+    checker: Any,
+    g: Any,
+    a: MemoryAccess,
+    segment: Segment,
+    history: WordHistory,
+    index: Any,
+    thread: Any,
+    who: Any,
+    kind: int,
+) -> None:
+    """Report strong accesses of two blocks to one word if one has the scope of its block alone:
+    they are not morally strong, and race like plain ones.
+    """
+    if kind == STRONG_WRITE and not a.wide:
+        words = history.words(kind).copy()
+        words[index] = thread
+        last = words.take(index)
+        late = checker.distance(last, thread) == GRID
+        if late.any():
+            last |= np.int64((len(checker.events) - 1) << EVENT_SHIFT)
+            found = checker.race(g, a, segment, history, index, last, thread, who, kind, late)
+            report(g.launch, "races", found)
+    for other in (STRONG_WRITE,) if kind == STRONG_READ else (STRONG_WRITE, STRONG_READ):
+        words = history.last[other]
+        if words is None:
+            continue
+        before = words.take(index)
+        late = (before != 0) & (checker.distance(before & THREADS, thread) == GRID)
+        if a.wide and late.any():
+            events, which = np.unique(before >> EVENT_SHIFT, return_inverse=True)
+            accesses = [checker.events[event] for event in events.tolist()]
+            narrow = [e is not None and not e.wide for e in accesses]
+            late &= np.array(narrow)[which.reshape(late.shape)]
+        if late.any():
+            late &= checker.unordered(g, before, thread)
+        if late.any():
+            found = checker.race(g, a, segment, history, index, before, thread, who, other, late)
+            report(g.launch, "races", found)

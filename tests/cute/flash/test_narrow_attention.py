@@ -1,0 +1,83 @@
+"""`ops.attention` of Float8E4M3FN, with factors, against float64 on the same numbers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from basedsl import DSLTypeError
+from basedsl_cute.ops import attention
+from basedsl_cute.ops.ampere.attention import Config
+from basedsl_cute.ops.hopper import attention as hopper
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from attention_reference import reference
+
+ml_dtypes = pytest.importorskip("ml_dtypes")
+FLOAT8 = ml_dtypes.float8_e4m3fn
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(FLOAT8)
+
+
+def check(q, k, v, wanted, factors=(1.0, 1.0, 1.0), **options):
+    names = ("q_scale", "k_scale", "v_scale")
+    given = dict(zip(names, factors, strict=True))
+    out, lse = attention(q, k, v, return_lse=True, **given, **options)
+    exact = []
+    for x, factor in zip((q, k, v), factors, strict=True):
+        whole = np.broadcast_to(np.float64(factor), (x.shape[0], x.shape[2]))
+        exact.append(np.float64(x) * whole[:, None, :, None])
+    values, logs = reference(*exact, **wanted)
+    assert out.dtype == ml_dtypes.bfloat16
+    # Weights have four significant bits, results eight.
+    np.testing.assert_allclose(np.float64(out), values, atol=0.03 * abs(values).max())
+    np.testing.assert_allclose(lse, logs, atol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keys", [64, 96])
+def test_a_causal_mask(keys):
+    q, k, v = normal(1, 70, 2, 64), normal(1, 100, 1, 64, seed=1), normal(1, 100, 1, 64, seed=2)
+    check(q, k, v, {"right": 0}, causal=True, config=hopper.Config((64, keys)))
+
+
+@pytest.mark.slow
+def test_factors_of_heads_and_batches():
+    q, k, v = normal(2, 130, 2, 64), normal(2, 90, 1, 64, seed=1), normal(2, 90, 1, 128, seed=2)
+    draw = np.random.default_rng(3).uniform
+    check(q, k, v, {}, (np.float32(draw(0.5, 2, (2, 2))), 0.5, np.float32(draw(0.5, 2, (2, 1)))))
+
+
+@pytest.mark.slow
+def test_a_score_and_rows_that_see_nothing():
+    q, k, v = normal(1, 80, 1, 64), normal(1, 40, 1, 64, seed=1), normal(1, 40, 1, 64, seed=2)
+    wanted = {"right": 0, "score": lambda s, *_: 2 * np.tanh(s / 2)}
+    factor = np.float32([1.5])
+    check(q, k, v, wanted, (factor, 1.0, 2.0), causal=True, softcap=2.0)
+
+
+Q = np.zeros((1, 8, 4, 64), FLOAT8)
+HALF = np.zeros((1, 8, 4, 64), np.float16)
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "message"),
+    [
+        (HALF, {"q_scale": 2.0}, "q_scale goes with elements of 8 bits, not Float16"),
+        (Q, {"k_scale": np.ones(3, np.float32)}, r"k_scale is \(3,\) of float32, not Float32 that"),
+        (Q, {"v_scale": np.ones(4)}, "v_scale is .* of float64, not Float32"),
+        (Q, {"config": Config()}, "no kernel for packed or paged sequences, nor by mma.sync"),
+        (Q, {"config": hopper.Config((64, 48))}, r"has no tile \(64, 48\)"),
+        (Q, {"seqused_k": np.int32([4])}, "no kernel for packed or paged"),
+        (Q, {"out": HALF.copy()}, "out is .* of float16, not .* of bfloat16"),
+    ],
+)
+def test_arguments_that_do_not_fit(x, options, message):
+    with pytest.raises(DSLTypeError, match=message):
+        attention(x, x, x, **options)
