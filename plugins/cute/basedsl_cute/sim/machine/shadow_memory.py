@@ -11,7 +11,6 @@ from basedsl_cute.sim.errors import Thread
 from basedsl_cute.sim.machine.vector_clock import VectorClocks
 from basedsl_cute.sim.site import Site
 
-
 _MOST = 8
 _free: dict[tuple[int, int], list[Any]] = {}
 """Tables of blocks that have ended, by warps and size: fresh memory costs more than the checks."""
