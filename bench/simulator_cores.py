@@ -7,11 +7,11 @@ gives up the GIL while it computes. A launch that is one box has nothing to hand
 columns take boxes of an eighth of the grid. It prints the medians of alternating runs and their
 ratio: above 1, threads save time.
 
-Processes are forked for a launch, its arrays in memory that they share, and each runs its part of
-the boxes. Their column is processor time, the greater of parent's (with the fork) and child's: what
-a launch would take on as many idle cores, whatever else the machine does. Results that processes
-would have to hand back beside the arrays (what each block printed, which words of memory it touched
-for the race check) are not counted.
+Processes are forked for a launch, its arrays in memory that they share, and each runs half of the
+blocks at once; beside it the launch as it is. Their column is processor time, the greater of
+parent's (with the fork) and child's: what a launch would take on as many idle cores, whatever else
+the machine does. Results that processes would have to hand back beside the arrays (what each block
+printed, which words of memory it touched for the race check) are not counted.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def run_forked(launch, call, args, many):
     """Run the blocks of a launch in this process and in one that is forked for it."""
     warps = -(-launch.threads // launch.machine.lanes)
     work, first = [], 0
-    for corner, box in launching._boxes(launch.grid, launch.blocks, max(launch.blocks // 8, 1)):
+    for corner, box in launching._boxes(launch.grid, launch.blocks, max(launch.blocks // 2, 1)):
         shape = lanes_of(launch.block, 0, launch.threads, box, launch.machine.lanes)
         work.append((corner, shape, first))
         first += shape.blocks
@@ -108,7 +108,7 @@ def main():
     head = f"| kernel | one thread | {CORES} threads | ratio |"
     print(f"{head} one process | two | ratio |\n|---|---|---|---|---|---|---|")
     with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
-        ways = [run_boxes(None), run_boxes(pool)]
+        as_it_is, ways = launching._run_in_step, [run_boxes(None), run_boxes(pool)]
         for name, function, args, _ in bench.programs():
             if not name.startswith(KERNELS):
                 continue
@@ -126,7 +126,7 @@ def main():
             call = functools.partial(compiled, *shared)
             times = [[], []]
             for _ in range(asked.repeats + 2):
-                launching._run_in_step = ways[0]
+                launching._run_in_step = as_it_is
                 times[0].append(bench.seconds(call, time.process_time))
                 launching._run_in_step = run_forked
                 times[1].append(forked_seconds(call))

@@ -196,7 +196,9 @@ def _read(shadow: ShadowMemory, touch: _Touch, time: int) -> None:
     shadow.last_read[row] = max(shadow.last_read[row], time)
     shadow.read_time[row, touch.touched] = time
     shadow.read_site[row, touch.touched] = shadow.number_of(touch.site)
-    shadow.read_atomic[row, touch.touched] = touch.atomic
+    shadow.has_strong |= touch.atomic
+    if shadow.has_strong:
+        shadow.read_atomic[row, touch.touched] = touch.atomic
 
 
 def _write(shadow: ShadowMemory, touch: _Touch, time: int) -> None:
@@ -204,7 +206,8 @@ def _write(shadow: ShadowMemory, touch: _Touch, time: int) -> None:
     shadow.writes.add(touch.verb)
     _check_writes(shadow, touch)
     touched, warp = touch.touched, touch.g.agent
-    known = shadow.order.clocks[warp, (SEEN, READ)].max(axis=0)[shadow.readers]
+    clock = shadow.order.clocks[warp]
+    known = np.maximum(clock[SEEN], clock[READ])[shadow.readers]
     own = shadow.reader_rows.get(warp)
     for row in np.flatnonzero(shadow.last_read > known).tolist():
         if row == own:
@@ -223,7 +226,9 @@ def _write(shadow: ShadowMemory, touch: _Touch, time: int) -> None:
     shadow.write_agent[touched] = touch.agent
     shadow.write_time[touched] = time
     shadow.write_site[touched] = shadow.number_of(touch.site)
-    shadow.write_atomic[touched] = touch.atomic
+    shadow.has_strong |= touch.atomic
+    if shadow.has_strong:
+        shadow.write_atomic[touched] = touch.atomic
 
 
 def _check_writes(shadow: ShadowMemory, touch: _Touch) -> None:

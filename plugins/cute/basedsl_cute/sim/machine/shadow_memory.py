@@ -52,6 +52,7 @@ class ShadowMemory:
         # The time of the last read by each reader, and of the last write by each agent.
         self.last_read = np.zeros(2 * warps, np.int32)
         self.last_write = np.zeros(3 * order.warps, np.int32)
+        self.has_strong = False  # if `write_atomic` or `read_atomic` marks any
         self._key = warps, size
         self.own_warps = range(first, first + warps)
         # The last access by each agent of another block: time, place, verb, thread.
@@ -65,6 +66,9 @@ class ShadowMemory:
         write_time, read_time = self._tables[1], self._tables[4]
         write_time.fill(0)
         read_time[self.last_read[: read_time.shape[0]] != 0] = 0
+        if self.has_strong:
+            for marks in (self._tables[3], self._tables[6]):
+                marks.fill(False)
         kept = _free.setdefault(self._key, [])
         if len(kept) < _MOST:
             kept.append(self._tables)
