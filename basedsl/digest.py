@@ -158,7 +158,7 @@ def package_stamp(package: str) -> str:
     digest = hashlib.sha256()
     for folder in sorted(getattr(found, "__path__", ())):
         for line in _stamps(folder):
-            digest.update(line.encode())
+            digest.update(line.encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 

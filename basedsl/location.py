@@ -45,6 +45,21 @@ def mark_user(path: str) -> None:
     internal_files.clear()
 
 
+_names_in_utf8: dict[str, str] = {}
+
+
+def utf8_name(filename: str) -> str:
+    """Return the name of a file as UTF-8 can have it: bytes that are no UTF-8 as `\\xff`."""
+    text = filename.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    _names_in_utf8[text] = filename
+    return text
+
+
+def name_of_utf8(text: str) -> str:
+    """Return the name of the file of which `utf8_name` made `text`."""
+    return _names_in_utf8.get(text, text)
+
+
 class _Files(dict[str, bool]):
     def __missing__(self, filename: str) -> bool:
         path = os.path.abspath(filename)

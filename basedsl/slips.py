@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import re
+import sys
 from collections.abc import Callable, Iterable
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -101,7 +102,8 @@ def _text(span: Span) -> str:
 
 def _hint(error: Exception, frame: FrameType, source: str) -> str | None:
     if isinstance(error, NameError):
-        return _did_you_mean(error.name, _visible(frame))
+        near = _did_you_mean(error.name, _visible(frame))
+        return f"import {error.name}" if error.name in sys.stdlib_module_names else near
     if isinstance(error, AttributeError) and error.obj is not None:
         public = [name for name in dir(error.obj) if not name.startswith("_")]
         return _did_you_mean(error.name, public)

@@ -43,7 +43,7 @@ def trace_call(
     module = trace.module
     trace.function_name = function.fn.__qualname__
     code = function.fn.__code__
-    place = ir.Location.file(code.co_filename, code.co_firstlineno, 1)
+    place = trace.loc_of_code(code)
     with activate(trace), place, deeper():
         names = [parameter.name for parameter in function.signature.parameters]
         settle_storage(language, names, call.arguments, ir)

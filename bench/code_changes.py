@@ -12,6 +12,7 @@ library each stands for.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from collections import defaultdict
@@ -33,6 +34,8 @@ RULES = {
     "launch table": "d5816ccd: launches record events: four more words in the table of a launch",
     "bit strides": "15c5ded2: TMA of 4- and 6-bit elements, whose strides are computed in bits",
     "wgmma": "cute.wgmma is cute.ptx_wgmma once its operands are addresses (HOUSE.md 5.5)",
+    "parameter alignment": "a0b00beb: kernels know the alignment of the pointers that they take",
+    "cluster": "a0798ec0: split-K: the last barrier of a cluster orders the reads before it",
     "shared names": "what lies in shared memory is named for the simulator alone",
 }
 
@@ -50,7 +53,7 @@ _PURE = re.compile(
 )
 _BYTES = {"i8": 1, "i16": 2, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "i64": 8, "f64": 8}
 _HOLE = "•"
-_SIZE = re.compile(r"sum \[\] 18|llvm\.mlir\.constant\(18 : i64\) : i64")
+_SIZE = "llvm.mlir.constant(18 : i64) : i64"
 _WORD = re.compile(r"llvm\.getelementptr •\[1[4-7]\] : .*")
 
 
@@ -64,7 +67,8 @@ class Reader:
         self.nodes: list[tuple[str, tuple[int, ...]]] = []
         self._numbers: dict[tuple[str, tuple[int, ...]], int] = {}
         self._sums: dict[int, tuple[dict[int, Fraction], Fraction]] = {}
-        self._tables: set[int] = set()  # of launches
+        self._digests: dict[int, str] = {}
+        self._tables: set[int] = set()  # of launches, in the text that is being read
 
     def node(self, head: str, operands: tuple[int, ...] = ()) -> int:
         """Return the number of an operation, after the rules."""
@@ -82,10 +86,13 @@ class Reader:
             self.nodes.append(key)
         return self._numbers[key]
 
-    def lines(self, text: str) -> list[str]:
-        """Return the operations with effects, and what opens and closes regions."""
+    def operations(self, text: str) -> list[tuple[int, str, tuple[int, ...]]]:
+        """Return the operations with effects, and what opens and closes regions: the number of
+        results, the text without values, and the numbers of operands.
+        """
         values: dict[str, int] = {}
-        made: list[str] = []
+        made: list[tuple[int, str, tuple[int, ...]]] = []
+        self._tables.clear()
         defined = 0
 
         def define(name: str) -> None:
@@ -122,8 +129,34 @@ class Reader:
                 define(name.partition(":")[0])
             if is_table:
                 self._tables.add(values[results[0]])
-            made.append(f"{len(results)} {head} {numbers}")
-        return made if ORDER in self.rules else text.splitlines()
+            made.append((len(results), head, numbers))
+        return made
+
+    def lines(self, text: str) -> list[str]:
+        """Return the lines of `operations`; without the rule `ORDER`, those of the text."""
+        if ORDER not in self.rules:
+            return text.splitlines()
+        return [f"{results} {head} {numbers}" for results, head, numbers in self.operations(text)]
+
+    def digest(self, text: str) -> str:
+        """Return a digest of the text after the rules, the same in each process."""
+        found = hashlib.sha256()
+        for results, head, numbers in self.operations(text):
+            found.update(f"{results} {head} {[*map(self._digest_of, numbers)]}\n".encode())
+        return found.hexdigest()[:24]
+
+    def _digest_of(self, number: int) -> str:
+        if number not in self._digests:
+            head, operands = self.nodes[number]
+            of = [self._digest_of(one) for one in operands]
+            if number in self._sums:
+                terms, constant = self._sums[number]
+                factors = zip(of, terms.values(), strict=True)
+                head = f"sum {constant} {sorted((one, str(factor)) for one, factor in factors)}"
+            elif head.startswith(_HOLE):  # operands in any order
+                of.sort()
+            self._digests[number] = hashlib.sha256(f"{head} {of}".encode()).hexdigest()
+        return self._digests[number]
 
     def _value(self, values: dict[str, int], name: str) -> int:
         whole, _, part = name.partition("#")
@@ -135,7 +168,9 @@ class Reader:
     def _former_size(self, number: int) -> int:
         """The number of words of a launch's table, before it had four for events."""
         head, _ = self.nodes[number]
-        return self.node(head.replace("18", "14")) if _SIZE.fullmatch(head) else number
+        if head == "sum [] 18":
+            return self.add_up({}, Fraction(14))
+        return self.plain(head.replace("18", "14")) if head == _SIZE else number
 
     def _is_of_event(self, address: int) -> bool:
         """True for the address of one of the last four words of a launch's table."""
@@ -165,13 +200,26 @@ def _plain_line(raw: str, rules: Collection[str]) -> str:
     if "alignment" in rules:
         line = re.sub(r'("smem)(?: align<\d+>)?', r"\1", line)
         line = re.sub(r"(addr_space = 3 : i32, alignment =) \d+", r"\1 _", line)
+    if "parameter alignment" in rules:
+        line = re.sub(r"(?:cute|basedsl)\.parameters = \[(.*?)\](?:, )?(.*)", _parameters, line)
+        line = re.sub(r" \{llvm\.align = \d+ : i64\}", "", line)
     if "exp2" in rules:
         line = line.replace("ex2.approx.ftz.f32", "ex2.approx.f32")
+    if "cluster" in rules:
+        line = line.replace("nvvm.cluster.arrive.relaxed", "nvvm.cluster.arrive")
     if "shared names" in rules:
         line = re.sub(r'cute\.dynamic_smem_names = "[^"]*", ', "", line)
     if "wgmma" in rules:
         line = line.replace("cute.ptx_wgmma", "cute.wgmma")
     return line
+
+
+def _parameters(found: re.Match[str]) -> str:
+    """The attributes of a kernel's parameters, last in their line and without the alignment of
+    pointers in global memory, which have no others; nothing if that is all there is.
+    """
+    left = re.sub(r"\{llvm\.align = \d+ : i64\}", "{}", found[1])
+    return found[2] + (f" parameters = [{left}]" if left.strip("{}, ") else "")
 
 
 def _shape(body: str, defined: list[str]) -> str:

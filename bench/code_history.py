@@ -15,6 +15,7 @@ exit status is 1 if a change is not in that file.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import subprocess
@@ -26,6 +27,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import code_changes
 import same_code
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,8 +47,8 @@ def git(*arguments: str, cwd: Path = ROOT) -> str:
 class History:
     """The states of functions at commits: found by running programs, kept in files of `work`."""
 
-    def __init__(self, work: Path, roles: Sequence[str], jobs: int) -> None:
-        self.work, self.roles, self.jobs = work, roles, jobs
+    def __init__(self, work: Path, roles: Sequence[str], jobs: int, rules: bool) -> None:
+        self.work, self.roles, self.jobs, self.rules = work, roles, jobs, rules
         self.tree = work / "tree"
         self.known: dict[str, dict[Function, State | None]] = defaultdict(dict)
         work.mkdir(parents=True, exist_ok=True)
@@ -91,7 +93,8 @@ class History:
             conformance = [CONFORMANCE, "-k", " or ".join(sorted(names))] if names else []
             for chosen in (conformance, tests):
                 if chosen:
-                    same_code.run_tests(self.tree, chosen, environment, self.jobs)
+                    with contextlib.suppress(SystemExit):  # what does not even import
+                        same_code.run_tests(self.tree, chosen, environment, self.jobs)
             with ThreadPoolExecutor(self.jobs) as pool:
                 run = same_code.run_program
                 list(pool.map(lambda path: run(self.tree, path, environment), programs))
@@ -99,8 +102,12 @@ class History:
                 record.add_processes(folder / "made")
         found: dict[Function, set[tuple[str, str]]] = defaultdict(set)
         for (dsl, symbol, role), digests in record.digests.items():
-            if role in self.roles:
-                found[dsl, symbol] |= {(role, digest) for digest in digests}
+            if role not in self.roles or (dsl, symbol) not in wanted:
+                continue
+            if self.rules:
+                read = code_changes.Reader(code_changes.RULES).digest
+                digests = {read(record.texts[one]) for one in digests}
+            found[dsl, symbol] |= {(role, digest) for digest in digests}
         for function in wanted & found.keys():
             self.known[commit][function] = frozenset(found[function])
 
@@ -252,6 +259,9 @@ def main() -> int:
     parser.add_argument(
         "--roles", nargs="*", default=same_code.ROLES, metavar="ROLE", help="these texts (all)"
     )
+    parser.add_argument(
+        "--rules", action="store_true", help="texts after the rules of code_changes.py"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes at once (2)")
     given = parser.parse_args()
     base, new = (
@@ -261,7 +271,8 @@ def main() -> int:
     both = {key[:2] for key in base.digests} & {key[:2] for key in new.digests}
     changed = {key[:2] for key in compared.changed if key[2] in given.roles}
     wanted = {one for one in changed if not given.only or one[1] in given.only}
-    history = History(given.work.resolve(), given.roles, given.jobs)
+    roles = code_changes.COMPARED if given.rules else given.roles
+    history = History(given.work.resolve(), roles, given.jobs, given.rules)
     found = causes(base.commit, new.commit, wanted, history.states, given.suspects)
     return 1 if report(found, wanted, len(both - changed)) else 0
 

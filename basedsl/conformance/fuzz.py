@@ -27,7 +27,7 @@ def generate(conformance: Conformance, seed: int) -> str:
     return Generator(seed, exact=conformance.float_bits < 64, without=without).program()
 
 
-def load(text: str, filename: str) -> Callable[..., Any]:
+def load_program(text: str, filename: str) -> Callable[..., Any]:
     """Return the function `program` of a text, whose source can be found."""
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     variables: dict[str, Any] = {"__name__": filename}
@@ -39,7 +39,7 @@ def load(text: str, filename: str) -> Callable[..., Any]:
 def failure(conformance: Conformance, seed: int, text: str) -> str:
     """Return how a program differs, in words that begin with its kind; "" if not."""
     try:
-        fn = load(text, f"<fuzz {seed}>")
+        fn = load_program(text, f"<fuzz {seed}>")
     except (SyntaxError, KeyError, NameError):
         return ""
     compiled = conformance.entry(fn)

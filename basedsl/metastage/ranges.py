@@ -121,7 +121,9 @@ def range(
             )
     start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
     if not is_dynamic(step) and _static_int(step) == 0:
-        raise ValueError("range() arg 3 must not be zero")
+        error = ValueError("range() arg 3 must not be zero")
+        error.add_note("hint: it is the step: 1 counts up, -1 down")
+        raise error
     if unroll is not None and (not isinstance(unroll, int) or unroll < 1):
         raise DSLTypeError(f"unroll must be a positive int, got {unroll!r}")
     return Range(start, stop, step, LoopHints(unroll, unroll_full, prefetch_stages, vectorize))

@@ -85,9 +85,9 @@ def raise_failed_assertion() -> None:
     _state.failed = None
     with _failures_lock:
         FAILED_ASSERTIONS.value -= 1
-    filename, line, col, end_line, end_col, calls, message = where.decode(errors="replace").split(
-        SEPARATOR, FIELDS
-    )
+    filename, line, col, end_line, end_col, calls, message = where.decode(
+        errors="surrogateescape"
+    ).split(SEPARATOR, FIELDS)
     span = None
     if filename:
         known_end = end_col != ""
@@ -242,7 +242,7 @@ def _where(ir: Any, table: Any, say: Any) -> bytes:
         place = [span.filename, span.line, span.col, span.end_line or "", span.end_col or "", calls]
         if span.end_col is None:
             place[3] = ""
-    return (SEPARATOR.join(map(str, [*place, message])) + "\0").encode()
+    return (SEPARATOR.join(map(str, [*place, message])) + "\0").encode(errors="surrogateescape")
 
 
 def _text_of(ir: Any, constant: Any) -> str:

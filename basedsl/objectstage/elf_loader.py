@@ -146,7 +146,7 @@ class LoadedImage:
                     struct.pack_into(format_, memory, at, target + one.addend - self._base - at)
 
 
-def load(file: ObjectFile, find: Callable[[str], int]) -> LoadedImage | None:
+def load_image(file: ObjectFile, find: Callable[[str], int]) -> LoadedImage | None:
     """Link `file` into this process; `find` gives the addresses of the names that it needs. None if
     it has anything that this file does not know.
     """

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from basedsl.errors import CompilerBug
-from basedsl.location import Span, is_internal
+from basedsl.location import Span, is_internal, name_of_utf8
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _spans(location: Any) -> list[Span]:
         known_end = location.end_line == location.start_line and end > start
         return [
             Span(
-                location.filename,
+                name_of_utf8(location.filename),
                 location.start_line,
                 max(start - 1, 0),
                 location.end_line,

@@ -341,7 +341,7 @@ def load_object(object_bytes: bytes, symbols: Mapping[str, int] | None = None) -
             f"native code needs {', '.join(missing)}, which this process does not have",
             hint="bind the name to an address: load(object, symbols={name: address})",
         )
-    code = elf_loader.load(file, bound.__getitem__)
+    code = elf_loader.load_image(file, bound.__getitem__)
     return LoadedObject(
         object_bytes, bound, code or _LinkedByLLVM(object_bytes, bound, names.defined)
     )

@@ -132,14 +132,17 @@ class Guards:
             made._value(one)  # one met before, too: that it is this argument makes a difference
         made._path = ""
         made._follow_modules()
-        if not made._names.isdisjoint(TEXTS):
-            made._texts()
+        made._follow_texts()
         return made
 
-    def _texts(self) -> None:
+    def _follow_texts(self) -> None:
+        """Guard what functions and classes say of themselves, if some code asks for it."""
+        if self._names.isdisjoint(TEXTS):
+            return
         for key, guard in list(self._guards.items()):
             owner = guard.owner if isinstance(guard, FieldGuard) else getattr(guard, "cls", None)
-            if isinstance(owner, types.FunctionType | type) and key[0] in ("field", "class"):
+            known = ("texts", id(owner)) in self._guards or key[0] not in ("field", "class")
+            if not known and isinstance(owner, types.FunctionType | type):
                 self._path = self._paths[key]
                 self._add(TextsGuard(functools.partial(texts_of, owner)), "texts", id(owner))
 
@@ -200,6 +203,7 @@ class Guards:
             self._own.add((fn.__module__ or "").partition(".")[0])
             self._value(fn)
             self._follow_modules()
+            self._follow_texts()
 
     def native_conditions(self) -> tuple[list[Row], list[Any]]:
         """Sufficient conditions for native code, `(rows, keep)`: `keep` keeps what they compare."""

@@ -21,6 +21,7 @@ from basedsl.location import (
     is_internal_frame,
     span_of_frame,
     start_of_code,
+    utf8_name,
 )
 from basedsl.logs import logger
 from basedsl.mlir import Bindings
@@ -165,12 +166,12 @@ class Trace:
 
     # Locations -------------------------------------------------------------------------------
 
-    def loc(self) -> Any:
+    def loc(self, above: int = 1) -> Any:
         """The `ir.Location` of the innermost user frame; in a function called from the one that is
-        traced, with the calls that led there.
+        traced, with the calls that led there. The first `above - 1` callers are the library's.
         """
         internal = internal_files
-        frame: FrameType | None = sys._getframe(1)
+        frame: FrameType | None = sys._getframe(above)
         while frame is not None and internal[frame.f_code.co_filename]:
             frame = frame.f_back
         if frame is None:
@@ -230,13 +231,23 @@ class Trace:
 
     def _loc_in(self, code: CodeType, instruction: int) -> Any:
         line, col = start_of_code(code, instruction)
-        return self.ir.Location.file(code.co_filename, line, col + 1)
+        return self._loc_at(code.co_filename, line, col + 1)
 
     def loc_of(self, span: Span | None) -> Any:
         """`span` as an `ir.Location`; MLIR columns are 1-based, 0 means unknown."""
         if span is None:
             return self.ir.Location.unknown()
-        return self.ir.Location.file(span.filename, span.line, span.col + 1)
+        return self._loc_at(span.filename, span.line, span.col + 1)
+
+    def loc_of_code(self, code: CodeType) -> Any:
+        """The first line of a function as an `ir.Location`."""
+        return self._loc_at(code.co_filename, code.co_firstlineno, 1)
+
+    def _loc_at(self, filename: str, line: int, col: int) -> Any:
+        try:
+            return self.ir.Location.file(filename, line, col)
+        except TypeError:  # bytes of a name that are no UTF-8
+            return self.ir.Location.file(utf8_name(filename), line, col)
 
     # Prints ------------------------------------------------------------------------------------
 

@@ -55,8 +55,19 @@ SAME = {
         "%w = llvm.getelementptr %t[15] : (!llvm.ptr) -> !llvm.ptr, i64\n"
         "llvm.store %z, %w : i64, !llvm.ptr",
     ),
+    "parameter alignment": (
+        "llvm.func @k(%q: !llvm.ptr<1>, %n: i32) attributes {cute.bytes = 8 : i64, "
+        "cute.parameters = [{llvm.byval = i8}, {}], gpu.kernel} {",
+        "llvm.func @k(%q: !llvm.ptr<1> {llvm.align = 16 : i64}, %n: i32) attributes "
+        "{basedsl.parameters = [{llvm.byval = i8}, {}], cute.bytes = 8 : i64, gpu.kernel} {",
+    ),
+    "cluster": ("nvvm.cluster.arrive.relaxed {aligned}", "nvvm.cluster.arrive {aligned}"),
 }
 OTHER = {
+    "another attribute of a parameter": (
+        "llvm.func @k(%q: !llvm.ptr) attributes {cute.parameters = [{llvm.byval = i8}], } {",
+        "llvm.func @k(%q: !llvm.ptr) attributes {basedsl.parameters = [{llvm.byval = i16}], } {",
+    ),
     "another operand": ("llvm.store %a, %p : f32", "llvm.store %b, %p : f32"),
     "another order of effects": (
         "llvm.store %a, %p : f32\nllvm.store %b, %p : f32",
@@ -98,3 +109,23 @@ def test_texts_are_found_among_others(changes):
     before, after = (function(body) for body in SAME["contraction"])
     assert changes.unexplained([before], [function(""), after])[1] == 0
     assert changes.unexplained([before, function("func.call @g() : () -> ()")], [after])[1] == 1
+
+
+@pytest.mark.parametrize("rule", SAME)
+def test_digests_agree_where_the_texts_do(changes, rule):
+    before, after = (changes.Reader(changes.RULES).digest(function(x)) for x in SAME[rule])
+    assert before == after
+
+
+@pytest.mark.parametrize("change", OTHER)
+def test_digests_differ_where_the_texts_do(changes, change):
+    before, after = (changes.Reader(changes.RULES).digest(function(x)) for x in OTHER[change])
+    assert before != after
+
+
+def test_the_table_of_one_text_is_no_table_of_another(changes):
+    reader = changes.Reader(changes.RULES)
+    reader.lines(function(SAME["launch table"][1]))
+    # The same value of another function, and the same place in it.
+    body = SAME["launch table"][1].replace("18", "32")
+    assert sum("llvm.store" in line for line in reader.lines(function(body))) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from basedsl.conformance.declaration import Conformance
-from basedsl.conformance.fuzz import check_seed, generate, load
+from basedsl.conformance.fuzz import check_seed, generate, load_program
 from basedsl.conformance.generate import Generator, inputs
 from basedsl.conformance.shrink import shrink
 from basedsl_toy.conformance import CONFORMANCE
@@ -56,7 +56,7 @@ def test_programs_depend_on_the_seed_alone(exact: bool) -> None:
 def test_exact_programs_keep_ints_and_floats_small() -> None:
     seen = []
     for seed in range(60):
-        program = load(Generator(seed, exact=True).program(), f"<exact {seed}>")
+        program = load_program(Generator(seed, exact=True).program(), f"<exact {seed}>")
         for args in inputs(seed):
             try:
                 result = program(*args[:4], list(args[4]))

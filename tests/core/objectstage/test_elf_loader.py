@@ -76,7 +76,7 @@ def code():
 @pytest.fixture(params=["image", "LLVM"])
 def loaded(request, code, monkeypatch):
     if request.param == "LLVM":
-        monkeypatch.setattr(elf_loader, "load", lambda file, find: None)
+        monkeypatch.setattr(elf_loader, "load_image", lambda file, find: None)
     made = native.load_object(code, SYMBOLS)
     assert isinstance(made._code, elf_loader.LoadedImage) == (request.param == "image")
     return made
@@ -161,18 +161,21 @@ def patched(code, kind):
 
 def test_unknown_relocations_are_left_to_llvm(code):
     known = object_file.read_object_file(code)
-    assert elf_loader.load(known, lambda name: 0) is not None
+    assert elf_loader.load_image(known, lambda name: 0) is not None
     assert (
-        elf_loader.load(object_file.read_object_file(patched(code, 22)), lambda name: 0) is None
+        elf_loader.load_image(object_file.read_object_file(patched(code, 22)), lambda name: 0)
+        is None
     )  # TPOFF32
     other = bytearray(code)
     struct.pack_into("<H", other, 0x12, 183)  # AArch64
-    assert elf_loader.load(object_file.read_object_file(bytes(other)), lambda name: 0) is None
+    assert elf_loader.load_image(object_file.read_object_file(bytes(other)), lambda name: 0) is None
 
 
 def test_thread_local_variables_are_left_to_llvm():
     text = "@t = thread_local global i64 5\ndefine i64 @f() { %v = load i64, ptr @t ret i64 %v }"
     assert (
-        elf_loader.load(object_file.read_object_file(native.compile_llvmir(text)), lambda name: 0)
+        elf_loader.load_image(
+            object_file.read_object_file(native.compile_llvmir(text)), lambda name: 0
+        )
         is None
     )

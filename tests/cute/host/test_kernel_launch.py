@@ -152,14 +152,14 @@ def test_a_cluster_is_static(sim):
 
 def test_events_of_a_launch_reach_the_launcher(sim, monkeypatch):
     seen = []
-    read = launch_checks.Launch.read
+    read = launch_checks.LaunchParameters.read
 
     def reading(config, args, table):
         first = config.completion_event, config.completion_flags
         seen.append((*first, config.programmatic_event, config.programmatic_flags))
         return read(config, args, table)
 
-    monkeypatch.setattr(launch_checks.Launch, "read", staticmethod(reading))
+    monkeypatch.setattr(launch_checks.LaunchParameters, "read", staticmethod(reading))
 
     @cute.jit
     def host(out: cute.Tensor, one: cute.Event, other: cute.Event, n: cute.Int32):
@@ -186,13 +186,13 @@ class CUevent(int):
 
 def test_an_event_is_an_argument_and_may_be_left_out(sim, monkeypatch):
     seen = []
-    read = launch_checks.Launch.read
+    read = launch_checks.LaunchParameters.read
 
     def reading(config, args, table):
         seen.append(config.completion_event)
         return read(config, args, table)
 
-    monkeypatch.setattr(launch_checks.Launch, "read", staticmethod(reading))
+    monkeypatch.setattr(launch_checks.LaunchParameters, "read", staticmethod(reading))
 
     @cute.jit
     def host(out: cute.Tensor, event=None):

@@ -76,6 +76,24 @@ def test_a_plot_over_sizes():
     assert list(axes.lines[1].get_ydata()) == [1.0, 10.0] and axes.get_xscale() == "log"
 
 
+def test_the_plot_that_is_shown_is_that_of_the_report(monkeypatch):
+    if importlib.util.find_spec("matplotlib") is None:
+        with pytest.raises(DSLCallError, match="drawn by matplotlib") as caught:
+            report().run(show_plots=True)
+        assert caught.value.hint == "pip install matplotlib"
+        return
+    import matplotlib
+    from matplotlib import pyplot
+
+    matplotlib.use("Agg")
+    shown = []
+    monkeypatch.setattr(pyplot, "show", lambda: shown.append(pyplot.gcf().axes))
+    report().run(show_plots=True)
+    ((axes,),) = shown
+    assert [line.get_label() for line in axes.lines] == ["A", "B"]
+    pyplot.close("all")
+
+
 def test_several_arguments_for_a_size():
     made = testing.Benchmark(["m", "n"], [4, (2, 3)], "which", [0], ["only"], "two")
     (found,) = testing.perf_report([made])(lambda m, n, which: m * 10 + n).run()

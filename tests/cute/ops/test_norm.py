@@ -62,8 +62,8 @@ def test_gradients(operation):
     x, weight, bias = arrays((9,), 12)
     grad, more = arrays((9,), 12, seed=1)[0], arrays((9,), 12, seed=2)[0]
     is_centred = operation == "layer_norm"
-    found = norm_backward(operation, grad, x, weight, is_centred, EPS, more)
     wide, bias = x.astype(np.float64), bias if is_centred else None
+    found = norm_backward(operation, grad, x, weight, bias, EPS, more)
 
     def of_x(z):
         return exact(z, weight, bias, is_centred=is_centred)
@@ -81,10 +81,10 @@ def test_gradients(operation):
 
 
 def test_gradients_of_many_rows_repeat():
-    x, weight, _ = arrays((700,), 24)
+    x, weight, bias = arrays((700,), 24)
     grad = arrays((700,), 24, seed=1)[0]
-    first = norm_backward("layer_norm", grad, x, weight, True, EPS)
-    again = norm_backward("layer_norm", grad, x, weight, True, EPS)
+    first = norm_backward("layer_norm", grad, x, weight, bias, EPS)
+    again = norm_backward("layer_norm", grad, x, weight, bias, EPS)
     np.testing.assert_array_equal(first.weight, again.weight)
     np.testing.assert_allclose(first.bias, grad.astype(np.float64).sum(0), rtol=1e-5)
 

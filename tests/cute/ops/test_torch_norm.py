@@ -55,6 +55,29 @@ def test_the_operation_is_one_of_pytorch():
     torch.library.opcheck(operation, ("rms_norm", x, weight, None, x, 1e-6), test_utils=tests)
 
 
+def test_a_second_derivative_is_an_error():
+    x, weight = normal(6, 40), normal(40, seed=1)
+    (grad,) = torch.autograd.grad(rms_norm(x, weight).square().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="no autograd formula"):
+        torch.autograd.grad(grad.square().sum(), x)
+
+
+def test_modes_see_the_operation():
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(str(function))
+            return function(*args, **kwargs or {})
+
+    x = normal(6, 40, grad=False)
+    with Watch():
+        rms_norm(x.requires_grad_())
+    assert any("basedsl_cute.norm" in one for one in seen)
+
+
 @pytest.mark.slow
 def test_compiled():
     given = normal(6, 40), normal(6, 40, seed=1), normal(40, seed=2)

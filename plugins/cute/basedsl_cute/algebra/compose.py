@@ -174,7 +174,10 @@ def compose_modes(a: Layout, b: Layout) -> Layout:
 
 def _compose_function(f: Any, b: Any) -> ComposedLayout:
     if not callable(f):
-        raise LayoutError(f"composition({f}, {b}): the first operand is no layout")
+        raise LayoutError(
+            f"composition({f}, {b}): the first operand is no layout",
+            hint="make_layout(shape) is the compact layout of a shape",
+        )
     if isinstance(b, ComposedLayout):
         raise LayoutError(f"composition({f}, {b}): cannot compose a function with {b.inner}")
     return ComposedLayout(f, 0, b if isinstance(b, Layout) else make_layout(b))

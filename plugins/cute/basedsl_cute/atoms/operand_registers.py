@@ -18,7 +18,7 @@ from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.vectorized_access import load_vector, store_vector
 
 
-class Operand(NamedTuple):
+class RegisterOperand(NamedTuple):
     """A tensor of `bits` bits that an instruction reads, or writes if `written`.
 
     `name` begins error messages; `align` is in bytes, by default the size of the piece.
@@ -32,7 +32,7 @@ class Operand(NamedTuple):
 
 
 @contextmanager
-def as_pieces(operands: Sequence[Operand]) -> Iterator[list[Any]]:
+def as_pieces(operands: Sequence[RegisterOperand]) -> Iterator[list[Any]]:
     """Give the pieces of the operands to the block; scatter the written ones after it."""
     pieces, scattered = [], []
     for operand in operands:
@@ -50,7 +50,7 @@ def as_pieces(operands: Sequence[Operand]) -> Iterator[list[Any]]:
         store_vector(tensor, load_vector(gathered))
 
 
-def _gathered(operand: Operand) -> Tensor:
+def _gathered(operand: RegisterOperand) -> Tensor:
     dtype = operand.tensor.element_type
     made = make_rmem_tensor(operand.bits // storage_bits(dtype), dtype)
     if not operand.written:

@@ -19,8 +19,8 @@ from basedsl_cute.device.launch_checks import (
     LAUNCH_SYMBOL,
     LAUNCHER_SYMBOL,
     PREFERRED_CLUSTER,
-    Launch,
     LaunchConfig,
+    LaunchParameters,
     LaunchTable,
     Symbols,
     report_failure,
@@ -92,7 +92,7 @@ def gpu_launcher(image: bytes | str, table: LaunchTable) -> Symbols:
     def failed(_: int, config: Any, args: int, code: int) -> int:
         try:
             index = config.contents.kernel
-            launch = Launch.read(config.contents, args, table)
+            launch = LaunchParameters.read(config.contents, args, table)
             if code in NO_CONTEXT and driver.give_context():
                 return 1
             if code == INVALID_VALUE and _allowed_now(kernels[index], rows[index].max_smem):
@@ -149,7 +149,7 @@ def _allowed_now(kernel: driver.Kernel, most: int) -> bool:
     return True
 
 
-def _failure(launch: Launch, limits: LaunchLimits, code: int) -> DSLRuntimeError:
+def _failure(launch: LaunchParameters, limits: LaunchLimits, code: int) -> DSLRuntimeError:
     wrong = unlaunchable(launch, limits)
     if wrong is not None:
         return wrong

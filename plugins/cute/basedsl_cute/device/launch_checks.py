@@ -35,8 +35,8 @@ __all__ = [
     "PDL",
     "PREFERRED_CLUSTER",
     "KernelEntry",
-    "Launch",
     "LaunchConfig",
+    "LaunchParameters",
     "LaunchTable",
     "Symbols",
     "preferred_cluster",
@@ -50,7 +50,7 @@ __all__ = [
 _POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
 
 
-class Launch(NamedTuple):
+class LaunchParameters(NamedTuple):
     """The parameters of one launch, as Python values."""
 
     kernel: KernelEntry
@@ -63,10 +63,10 @@ class Launch(NamedTuple):
     args: int  # the address of the array of pointers
 
     @staticmethod
-    def read(config: LaunchConfig, args: int, table: LaunchTable) -> Launch:
+    def read(config: LaunchConfig, args: int, table: LaunchTable) -> LaunchParameters:
         """Decode a launch from its C structures."""
         cluster = _three(config.cluster)
-        return Launch(
+        return LaunchParameters(
             kernel=table.kernels[config.kernel],
             grid=_three(config.grid),
             block=_three(config.block),
@@ -93,7 +93,7 @@ def _three(values: ctypes.Array[ctypes.c_int64]) -> tuple[int, int, int]:
 _launch_problem = functools.lru_cache(maxsize=256)(launch_problem)
 
 
-def unlaunchable(launch: Launch, limits: LaunchLimits) -> DSLRuntimeError | None:
+def unlaunchable(launch: LaunchParameters, limits: LaunchLimits) -> DSLRuntimeError | None:
     """Return the error about a launch that a device of these limits cannot run, or None."""
     kernel = launch.kernel
     cluster = launch.cluster or kernel.cluster
@@ -148,7 +148,7 @@ CallbackType = ctypes.CFUNCTYPE(
 
 
 def python_launcher(
-    table: LaunchTable, limits: LaunchLimits, start: Callable[[Launch], None]
+    table: LaunchTable, limits: LaunchLimits, start: Callable[[LaunchParameters], None]
 ) -> dict[str, int]:
     """The symbols for `load_object` that make host code call `start(launch)` for each launch.
 
@@ -158,7 +158,7 @@ def python_launcher(
 
     def launch(launcher: int, config: ctypes._Pointer[LaunchConfig], args: int) -> int:
         try:
-            asked = Launch.read(config.contents, args, table)
+            asked = LaunchParameters.read(config.contents, args, table)
             wrong = unlaunchable(asked, limits)
             if wrong is not None:
                 raise wrong

@@ -84,7 +84,7 @@ def checked_limit(timeout: float) -> int:
 
 def file_number(path: str) -> int:
     """The number, of 31 bits, by which a report names a Python file."""
-    return zlib.crc32(path.encode()) & 0x7FFF_FFFF
+    return zlib.crc32(path.encode(errors="surrogateescape")) & 0x7FFF_FFFF
 
 
 def _span(number: int, line: int) -> Span | None:

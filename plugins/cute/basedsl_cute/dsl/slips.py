@@ -46,6 +46,8 @@ def _attribute(error: AttributeError, source: str) -> str | None:
     axis = _AXES.get(name)
     if axis is not None and isinstance(owner, tuple):
         return f"it is a tuple (x, y, z): write {source.rpartition('.')[0] or 'idx'}[{axis}]"
+    if isinstance(owner, tuple) and ("_idx()" in source or "_dim()" in source):
+        return f"it is a tuple (x, y, z) of numbers: write {source.rpartition('.')[0]}[0]"
     if axis is not None and callable(owner):
         return f"call it, it returns a tuple: write {source.rpartition('.')[0]}()[{axis}]"
     if owner is None and ".launch(" in source:
@@ -58,7 +60,12 @@ def _attribute(error: AttributeError, source: str) -> str | None:
     if isinstance(owner, Numeric):
         known = [one for one in dir(owner) if not one.startswith("_")]
         near = closest_name(name, known)
-        return OF_NUMBERS.get(name) or (near and f"did you mean x.{near}?")
+        return (
+            OF_NUMBERS.get(name)
+            or (near and f"did you mean x.{near}?")
+            or (name.endswith("_") and "numbers do not change in place: x[i] = x[i] + 1")
+            or "a number has operators, x.to(type), x.bitcast(type); cute.math has functions of it"
+        )
     return None
 
 

@@ -24,7 +24,7 @@ from basedsl import (
 from basedsl_cute.device.launch_checks import (
     COOPERATIVE,
     PDL,
-    Launch,
+    LaunchParameters,
     preferred_cluster,
     python_launcher,
     report_failure,
@@ -77,7 +77,7 @@ def simulator_executor(
         packed = programs.get(name)
         return SimKernel(record()) if packed is None else SimKernel.unpack(packed, record)
 
-    def start(launch: Launch) -> None:
+    def start(launch: LaunchParameters) -> None:
         name = launch.kernel.name
         if name not in kernels:
             kernels[name] = kernel(name)
@@ -164,7 +164,7 @@ class _SimulatorInvoker(Invoker):
         return self._invoke(packed)
 
 
-def _argument(launch: Launch, index: int, kind: str) -> Any:
+def _argument(launch: LaunchParameters, index: int, kind: str) -> Any:
     if kind.startswith(BYVAL):
         return launch.argument_address(index)
     if kind.startswith("!llvm.ptr"):

@@ -70,6 +70,7 @@ NAMES = {
     "cudaMemcpy": "arrays of PyTorch, CuPy or JAX: cute copies no device memory",
     "cudaDeviceSynchronize": "cute.synchronize()",
     "device_synchronize": "cute.synchronize()",
+    "synchronize": "cute.synchronize()",
     "shared": _SHARED,
     "shared_memory": _SHARED,
     "make_smem_tensor": _SHARED,

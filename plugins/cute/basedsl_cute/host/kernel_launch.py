@@ -330,7 +330,7 @@ def _trace_kernel(
     ir = trace.ir
     kernel = call.kernel
     code = kernel.fn.__code__
-    place = ir.Location.file(code.co_filename, code.co_firstlineno, 1)
+    place = trace.loc_of_code(code)
     parameters: list[Any] = []
 
     @contextlib.contextmanager

@@ -6,11 +6,15 @@ on different streams as running at the same time, until something waits for them
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from basedsl_cute.device import driver
 from basedsl_cute.device.driver import DSLCudaRuntimeError
 from basedsl_cute.dsl.machine import current_target
+from basedsl_cute.hardware.unsupported import unsupported_names
+
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names("basedsl_cute.cuda")
 
 
 class StreamHandle(int):

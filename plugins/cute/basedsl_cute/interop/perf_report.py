@@ -96,13 +96,15 @@ class Report:
         figure.savefig(picture)
         return [table, picture]
 
-    def plot(self) -> Any:
-        """Return the plot, a figure of matplotlib. Raises DSLCallError where that is missing."""
+    def plot(self, figure: Any = None) -> Any:
+        """Return the plot, a figure of matplotlib: `figure`, such as one of pyplot, or a new one.
+        Raises DSLCallError where matplotlib is missing.
+        """
         if importlib.util.find_spec("matplotlib") is None:
             raise DSLCallError("plots are drawn by matplotlib", hint="pip install matplotlib")
         from matplotlib.figure import Figure
 
-        about, figure = self.benchmark, Figure(layout="constrained")
+        about, figure = self.benchmark, figure or Figure(layout="constrained")
         axes = figure.subplots()
         count = len(about.x_names)
         x = [row[0] for row in self.rows]
@@ -119,6 +121,15 @@ class Report:
         axes.set_title(about.plot_name)
         axes.legend()
         return figure
+
+    def show(self) -> None:
+        """Show the plot in a window or notebook; DSLCallError where matplotlib is missing."""
+        if importlib.util.find_spec("matplotlib") is None:
+            self.plot()  # the error
+        from matplotlib import pyplot
+
+        self.plot(pyplot.figure(layout="constrained"))
+        pyplot.show()
 
 
 def _short(cell: Any) -> str:
@@ -150,12 +161,7 @@ class Mark:
             if save_path:
                 report.save(save_path)
             if show_plots:
-                from matplotlib import pyplot
-
-                manager = pyplot.figure().canvas.manager
-                report.plot()
-                if manager is not None:
-                    pyplot.show()
+                report.show()
         return reports
 
     def _rows(self, about: Benchmark, kwargs: dict[str, Any]) -> list[list[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import functools
 import inspect
@@ -22,6 +23,7 @@ from basedsl import (
     current_trace_or_none,
     is_dynamic,
     logger,
+    with_article,
 )
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra.explained_calls import explains_arguments
@@ -118,6 +120,16 @@ def benchmark(
     >>> microseconds > 0
     True
     """
+    if not builtins.callable(callable):
+        raise DSLCallError(
+            f"benchmark() takes a function to call, not {with_article(type(callable))}",
+            hint="pass what calls it: benchmark(lambda: f(x))",
+        )
+    for name, count in (("iterations", iterations), ("warmup_iterations", warmup_iterations)):
+        if not isinstance(count, int):
+            raise DSLCallError(
+                f"{name} is {with_article(type(count))}, not an integer", hint=f"{name}=100"
+            )
     if iterations < 1 or warmup_iterations < 0:
         raise DSLCallError("benchmark() takes at least one iteration, and no negative warm-up")
     if workspace_count < 1 or (workspace_count > 1 and workspace_generator is None):

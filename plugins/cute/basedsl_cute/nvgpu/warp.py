@@ -28,7 +28,7 @@ from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
 from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.atoms.mma import MmaOp
-from basedsl_cute.atoms.operand_registers import Operand, as_pieces
+from basedsl_cute.atoms.operand_registers import RegisterOperand, as_pieces
 from basedsl_cute.dialect import define
 from basedsl_cute.dialect.ops import Copy, Gemm
 from basedsl_cute.hardware.requirements import MMA_SYNC
@@ -245,7 +245,7 @@ def emit_mma(atom: str, d: Any, a: Any, b: Any, c: Any) -> None:
         bits = int(algebra.size(tensor.shape)) * width
         what = f"gemm: {name}, an operand of {atom},"
         # Read and written by registers.
-        operands.append(Operand(tensor, bits, name == "d", what, align=max(32, width) // 8))
+        operands.append(RegisterOperand(tensor, bits, name == "d", what, align=max(32, width) // 8))
     trace = current_trace("gemm")
     with as_pieces(operands) as (d, a, b, c):
         Gemm(define(trace.bindings), d=d, a=a, b=b, c=c, atom=atom, loc=trace.loc())
@@ -291,7 +291,10 @@ class _MatrixCopy(CopyOp):
         return f"{stem}_x{self.num_matrices}" + ("_trans" if self.transpose else "")
 
     def _emit(self, name: str, src: Any, dst: Any, pred: Any, bits: tuple[int, int]) -> None:
-        operands = [Operand(src, bits[0], False, name), Operand(dst, bits[1], True, name)]
+        operands = [
+            RegisterOperand(src, bits[0], False, name),
+            RegisterOperand(dst, bits[1], True, name),
+        ]
         trace = current_trace("a matrix copy")
         with predicated(pred), as_pieces(operands) as (source, target):
             Copy(

@@ -21,7 +21,7 @@ _MOST = 1024
 """Elements of one access whose coordinates are looked at while tracing."""
 
 
-class Origin(NamedTuple):
+class ViewOrigin(NamedTuple):
     """The coordinates of a view: those of its element at `coord` are `start + layout(coord)`, in a
     tensor with the extents `shape`.
     """
@@ -30,11 +30,11 @@ class Origin(NamedTuple):
     layout: Any
     shape: Any
 
-    def at(self, offset: Any, layout: Any) -> Origin:
+    def at(self, offset: Any, layout: Any) -> ViewOrigin:
         """The coordinates of a view of this view, which begins `offset` further."""
-        return Origin(algebra.add_offset(self.start, offset), layout, self.shape)
+        return ViewOrigin(algebra.add_offset(self.start, offset), layout, self.shape)
 
-    def relaid(self, change: Callable[[Any], Any], shape: Any) -> Origin | None:
+    def relaid(self, change: Callable[[Any], Any], shape: Any) -> ViewOrigin | None:
         """The coordinates when the layout changes; None if that gives not the modes `shape`."""
         try:
             layout = change(self.layout)
@@ -42,9 +42,9 @@ class Origin(NamedTuple):
             return None
         if not isinstance(layout, algebra.Layout) or not _same(layout.shape, shape):
             return None
-        return Origin(self.start, layout, self.shape)
+        return ViewOrigin(self.start, layout, self.shape)
 
-    def sliced(self, coord: Any) -> Origin:
+    def sliced(self, coord: Any) -> ViewOrigin:
         """The coordinates of the slice at `coord`."""
         layout, offset = algebra.slice_and_offset(coord, self.layout)
         return self.at(offset, layout)
@@ -79,10 +79,10 @@ class Origin(NamedTuple):
                 check_mode(trace, part, extent, f"{which}the tensor that it is cut from")
 
 
-def whole(shape: Any) -> Origin:
+def whole(shape: Any) -> ViewOrigin:
     """The coordinates of a tensor that is not cut from another one."""
     layout = algebra.make_identity_layout(shape)
-    return Origin(_zeros(shape), layout, shape)
+    return ViewOrigin(_zeros(shape), layout, shape)
 
 
 def are_followed() -> Trace | None:

@@ -43,7 +43,7 @@ from basedsl_cute.tensors.bounds_checks import (
     check_sign,
 )
 from basedsl_cute.tensors.index_arithmetic import as_int
-from basedsl_cute.tensors.origin import Origin
+from basedsl_cute.tensors.origin import ViewOrigin
 from basedsl_cute.tensors.pointer import (
     Pointer,
     as_element,
@@ -157,7 +157,7 @@ class Tensor(NoVector):
 
     def __init__(self, iterator: Any, layout: Any) -> None:
         self._wide: bool | None = None
-        self._origin: Origin | None = None
+        self._origin: ViewOrigin | None = None
         self._start = iterator.typed(layout) if isinstance(iterator, Pointer) else iterator
         self.layout = layout
 
@@ -280,7 +280,7 @@ class Tensor(NoVector):
         made._origin = own and own.relaid(change, made.layout.shape)
         return made
 
-    def _own_origin(self) -> Origin | None:
+    def _own_origin(self) -> ViewOrigin | None:
         """The coordinates of this tensor's elements in the one that it is cut from, or in itself;
         None where the simulator does not check them.
         """

@@ -17,7 +17,7 @@ def tmem_warps(blocks: int, mma_m: int) -> tuple[int, int]:
     return (2, 2) if blocks == 2 and mma_m == 128 else (4, 1)
 
 
-class Output(NamedTuple):
+class EpilogueMatrix(NamedTuple):
     """A matrix of the epilogue: bits of an element, and True if M is contiguous."""
 
     bits: int
@@ -27,8 +27,8 @@ class Output(NamedTuple):
 def epilogue_tile(
     cta_tile_mn: tuple[int, int],
     warps: tuple[int, int],
-    d: Output,
-    c: Output | None = None,
+    d: EpilogueMatrix,
+    c: EpilogueMatrix | None = None,
     *,
     is_block_scaled: bool = False,
     scales_columns: bool = False,
@@ -62,13 +62,13 @@ def _wanted_columns(m: int, n: int, rows: int, bits: int, has_c: bool, scales: b
     return 64
 
 
-def _least_columns(x: Output, warps: int) -> int:
+def _least_columns(x: EpilogueMatrix, warps: int) -> int:
     if x.is_m_major:
         return 8 * warps
     return 128 * warps if x.bits == 6 else 128 // x.bits * warps
 
 
-def tmem_load(acc_bits: int, d: Output, lanes: int) -> tuple[str, bool]:
+def tmem_load(acc_bits: int, d: EpilogueMatrix, lanes: int) -> tuple[str, bool]:
     """Return (shape, packed) of the tcgen05.ld whose registers store to shared memory widest.
 
     `lanes` are those that a warp has, 16 or 32. Raises LayoutError for other widths.
@@ -99,7 +99,7 @@ class MatrixStore(NamedTuple):
 
 
 def matrix_store(
-    acc_bits: int, d: Output, shape: str, repeat: int, packed: bool = False
+    acc_bits: int, d: EpilogueMatrix, shape: str, repeat: int, packed: bool = False
 ) -> MatrixStore | None:
     """Return the stmatrix that takes the registers of a tcgen05.ld; None if none does.
 
@@ -118,7 +118,7 @@ def matrix_store(
     return None
 
 
-def epilogue_smem_atom(d: Output, tile: tuple[Any, Any]) -> str:
+def epilogue_smem_atom(d: EpilogueMatrix, tile: tuple[Any, Any]) -> str:
     """Return the canonical layout of D in shared memory for an epilogue tile of layouts."""
     m, n = (_contiguous(algebra.make_layout(x)) for x in tile)
     return algebra.widest_smem_atom(not d.is_m_major, d.bits, (m, n))

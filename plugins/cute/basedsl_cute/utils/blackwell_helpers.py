@@ -283,8 +283,8 @@ def cluster_shape_to_tma_atom_SFB(cluster_shape_mn: Any, atom_thr_id: Any) -> An
     return _tma_load(cluster_shape_mn, atom_thr_id, "SFB")
 
 
-def _output(layout: LayoutEnum, dtype: type[Numeric]) -> choices.Output:
-    return choices.Output(dtype.width, layout.is_m_major_c())
+def _output(layout: LayoutEnum, dtype: type[Numeric]) -> choices.EpilogueMatrix:
+    return choices.EpilogueMatrix(dtype.width, layout.is_m_major_c())
 
 
 @takes_location
@@ -341,7 +341,7 @@ def compute_epilogue_tile_size(
     """
     warps = choices.tmem_warps(2 if use_2cta_instrs else 1, 2 * cta_tile_m)
     tile = choices.epilogue_tile(
-        (cta_tile_m, cta_tile_n), warps, choices.Output(elem_width_d, False)
+        (cta_tile_m, cta_tile_n), warps, choices.EpilogueMatrix(elem_width_d, False)
     )
     return int(algebra.size(tile[0])), int(algebra.size(tile[1]))
 

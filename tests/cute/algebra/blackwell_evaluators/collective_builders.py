@@ -14,8 +14,8 @@ from .matrix_instructions import BITS
 ELEMENT_BITS = BITS | {"e2m3": 6, "e3m2": 6, "e2m1": 4}
 
 
-def output(dtype: str, major: str) -> choices.Output:
-    return choices.Output(ELEMENT_BITS[dtype], major == "M")
+def output(dtype: str, major: str) -> choices.EpilogueMatrix:
+    return choices.EpilogueMatrix(ELEMENT_BITS[dtype], major == "M")
 
 
 def load_name(shape: str, repeat: int, packed: bool) -> str:
@@ -41,7 +41,7 @@ ANY = "AutoVectorizingCopyWithAssumedAlignment<128>"
 def _(a: Args) -> Any:
     match = re.fullmatch(r"SM100_TMEM_LOAD_(16|32)dp(\d+)b(\d+)x(_16b)?", a["tmem_load_op"])
     shape = f"{match[1]}x{match[2]}b" + ("x2" if match.group(1, 2) == ("16", "32") else "")
-    d = choices.Output(a["d_bits"], a["d_major"] == "M")
+    d = choices.EpilogueMatrix(a["d_bits"], a["d_major"] == "M")
     found = choices.matrix_store(a["acc_bits"], d, shape, int(match[3]), match[4] is not None)
     if found is None:
         return {"smem_store_op": ANY, "smem_load_op": ANY}
@@ -86,7 +86,7 @@ def _(a: Args) -> Any:
 
 @op("sm100_epilogue_smem_atom")
 def _(a: Args) -> Any:
-    d = choices.Output(a["bits"], a["d_major"] == "M")
+    d = choices.EpilogueMatrix(a["bits"], a["d_major"] == "M")
     return selected(choices.epilogue_smem_atom(d, a["epi_tile"]), a["bits"])
 
 

@@ -257,7 +257,7 @@ def test_the_table_of_a_module(lowering):
 
 
 def _launch(**fields):
-    from basedsl_cute.device.launch_checks import Launch
+    from basedsl_cute.device.launch_checks import LaunchParameters
 
     defaults = {
         "kernel": KernelEntry("k", ()),
@@ -269,7 +269,7 @@ def _launch(**fields):
         "flags": 0,
         "args": 0,
     }
-    return Launch(**{**defaults, **fields})
+    return LaunchParameters(**{**defaults, **fields})
 
 
 @pytest.mark.parametrize(

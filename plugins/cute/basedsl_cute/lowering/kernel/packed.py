@@ -29,7 +29,7 @@ def pointer(b: Any, base: Any, index: Any, stored: Any) -> Any:
     return b.element_pointer(base, place.byte, b.i8)
 
 
-def load(b: Any, op: Load, stored: Any, attributes: dict[str, Any]) -> Any:
+def load_packed(b: Any, op: Load, stored: Any, attributes: dict[str, Any]) -> Any:
     """Load the element, or the elements, as integers of type `stored`."""
     place = _Place(b, op.index, stored.width)
     kind = op.value.type
@@ -44,7 +44,7 @@ def load(b: Any, op: Load, stored: Any, attributes: dict[str, Any]) -> Any:
     return b.emit("vector.bitcast", [b.ir.VectorType.get([n], stored)], [raw])
 
 
-def store(b: Any, op: Store, raw: Any, attributes: dict[str, Any]) -> None:
+def store_packed(b: Any, op: Store, raw: Any, attributes: dict[str, Any]) -> None:
     """Store `raw`, the bits of an element or of a vector."""
     stored = element_of(raw.type)
     place = _Place(b, op.index, stored.width)

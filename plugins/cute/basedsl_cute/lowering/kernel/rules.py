@@ -77,7 +77,7 @@ def load(b: Rewriter, op: Load) -> RuleResult:
     element = element_of(op.value.type)
     stored = storage_type(b, element)
     if packed.is_packed(stored):
-        bits = packed.load(b, op, stored, _access(b, op, b.i8))
+        bits = packed.load_packed(b, op, stored, _access(b, op, b.i8))
         return Replace(from_storage(b, bits, op.value.type))
     address = b.element_pointer(op.memref, op.index, stored)
     raw_type = with_element(b, op.value.type, stored)
@@ -91,7 +91,7 @@ def store(b: Rewriter, op: Store) -> RuleResult:
     stored = storage_type(b, element_of(op.value.type))
     raw = to_storage(b, op.value, stored)
     if packed.is_packed(stored):
-        packed.store(b, op, raw, _access(b, op, b.i8))
+        packed.store_packed(b, op, raw, _access(b, op, b.i8))
         return Erase()
     address = b.element_pointer(op.memref, op.index, stored)
     b.emit("llvm.store", [], [raw, address], _access(b, op, stored))

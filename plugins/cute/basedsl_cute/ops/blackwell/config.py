@@ -238,6 +238,6 @@ def choose_config(
     )
 
 
-def output_of(kinds: Kinds) -> choices.Output:
+def output_of(kinds: Kinds) -> choices.EpilogueMatrix:
     """Return C as the choice of an epilogue's tile takes it."""
-    return choices.Output(kinds.c.width, kinds.major_c.is_m_major_c())
+    return choices.EpilogueMatrix(kinds.c.width, kinds.major_c.is_m_major_c())

@@ -20,6 +20,7 @@ from basedsl import DSLTypeError
 from basedsl_cute.ops.array_libraries import library
 from basedsl_cute.ops.gemm.epilogue import ActivationGradient
 from basedsl_cute.ops.gemm.matmul import matmul
+from basedsl_cute.ops.torch_operation import Operation
 
 _SCHEMA = (
     "(Tensor a, Tensor b, Tensor? bias, Tensor? residual, Tensor? alpha, float? factor, "
@@ -75,22 +76,16 @@ def _product(
     dtype: Any,
     tf32: bool,
 ) -> Any:
-    with torch.no_grad():
-        return matmul(
-            a,
-            b,
-            bias=bias,
-            residual=residual,
-            alpha=factor if alpha is None else alpha,
-            activation=activation,
-            out_dtype=dtype,
-            tf32=tf32,
-        )
-
-
-_operation = torch.library.custom_op(
-    "basedsl_cute::matmul", _product, mutates_args=(), schema=_SCHEMA
-)
+    return matmul(
+        a,
+        b,
+        bias=bias,
+        residual=residual,
+        alpha=factor if alpha is None else alpha,
+        activation=activation,
+        out_dtype=dtype,
+        tf32=tf32,
+    )
 
 
 def _slope(
@@ -107,13 +102,7 @@ def _slope(
     by = factor if alpha is None else alpha
     epilogue = ActivationGradient(activation, by is not None, bias is not None)
     operands = tuple(x for x in (by, bias, grad) if x is not None)
-    with torch.no_grad():
-        return matmul(a, b, epilogue=epilogue, operands=operands, out_dtype=a.dtype, tf32=tf32)
-
-
-_slope_operation = torch.library.custom_op(
-    "basedsl_cute::matmul_slope", _slope, mutates_args=(), schema=_SLOPE_SCHEMA
-)
+    return matmul(a, b, epilogue=epilogue, operands=operands, out_dtype=a.dtype, tf32=tf32)
 
 
 def _fake(a: Any, b: Any, *options: Any) -> Any:
@@ -167,6 +156,9 @@ def _summed(x: Any, y: Any, like: Any, alpha: Any, factor: Any, tf32: bool) -> A
     return made.sum_to_size(like.shape).to(like.dtype) if is_sum else made
 
 
-_slope_operation.register_fake(lambda a, b, *options: _fake(a, b, a.dtype, None))
-_operation.register_fake(_fake)
-_operation.register_autograd(_backward, setup_context=_setup)
+def _fake_slope(a: Any, b: Any, *options: Any) -> Any:
+    return _fake(a, b, a.dtype, None)
+
+
+_operation = Operation("matmul", _SCHEMA, _product, _fake, _setup, _backward)
+_slope_operation = Operation("matmul_slope", _SLOPE_SCHEMA, _slope, _fake_slope)

@@ -92,34 +92,36 @@ def norm_backward(
     grad: Any,
     z: Any,
     weight: Any,
-    has_bias: bool,
+    bias: Any,
     eps: float,
     grad_z: Any = None,
 ) -> Gradients:
     """Return the gradients of `operation`, "rms_norm" or "layer_norm", from `grad`, that of its
     result, and `grad_z`, that of the sum with the residual.
 
-    Gradients of weight and bias are Float32, None where there is none.
+    Gradients are like the arrays that they belong to, None where there is none.
     """
     lib = library(z, operation)
     given = (grad, z, weight, grad_z)
-    key = (operation, has_bias, *[None if x is None else lib.key(x) for x in given])
+    keys = [None if x is None else lib.key(x) for x in given]
+    key = (operation, None if bias is None else bias.dtype, *keys)
     plan = _plans.get(key)
     if plan is None:
-        made = _backward_plan(lib, operation, grad, z, weight, has_bias, grad_z)
+        made = _backward_plan(lib, operation, grad, z, weight, bias, grad_z)
         plan = _plans.keep(key, made)
     if not plan.is_direct:
         grad, z, weight, grad_z = (None if x is None else lib.compact(x) for x in given)
     out = lib.empty(tuple(z.shape), z.dtype, z)
-    parts = total = None
+    columns = plan.row.columns
+    parts, of_weight, of_bias = (
+        None if x is None else lib.empty((columns,), x.dtype, z) for x in (None, weight, bias)
+    )
     if plan.sums:
         f32 = lib.dtype(cute.Float32)
-        parts = lib.empty((plan.sums, plan.blocks * plan.row.rows, plan.row.columns), f32, z)
-        total = lib.empty((plan.sums, plan.row.columns), f32, z)
-    arrays = (grad, z, weight, grad_z, out, parts, total)
+        parts = lib.empty((plan.sums, plan.blocks * plan.row.rows, columns), f32, z)
+    arrays = (grad, z, weight, grad_z, out, parts, of_weight, of_bias)
     _call(plan, _launch_backward, arrays, (plan.rows, plan.blocks, eps), lib.stream(z))
-    found = [] if total is None else list(total)
-    return Gradients(out, found[0] if weight is not None else None, found[-1] if has_bias else None)
+    return Gradients(out, of_weight, of_bias)
 
 
 def _backward_plan(
@@ -128,7 +130,7 @@ def _backward_plan(
     grad: Any,
     z: Any,
     weight: Any,
-    has_bias: bool,
+    bias: Any,
     grad_z: Any,
 ) -> _Plan:
     rows, columns = extents_of(operation, "z", z)
@@ -139,9 +141,9 @@ def _backward_plan(
     device = HardwareInfo(record.device[1] if record.is_on_gpu else None)
     most = 2 * device.get_device_multiprocessor_count()
     blocks = max(min(-(-rows // row.rows), most), 1)
-    sums = (weight is not None) + has_bias
+    sums = (weight is not None) + (bias is not None)
     given = (grad, z, weight, grad_z)
-    static = (operation == "layer_norm", has_bias, row)
+    static = (operation == "layer_norm", row)
     return _Plan(row, rows, _are_compact(lib, given), static, blocks, sums)
 
 
@@ -340,9 +342,9 @@ _SUM_WARPS = 8
 
 
 @cute.kernel
-def sum_parts_kernel(parts: cute.Tensor, total: cute.Tensor):
-    """Sum `parts` (sums, parts, columns) over their second mode into `total` (sums, columns): each
-    warp some of them, the first warp those of the warps.
+def sum_parts_kernel(parts: cute.Tensor, totals: tuple):
+    """Sum `parts` (sums, parts, columns) over their second mode into `totals`, a vector for each
+    sum: each warp some of them, the first warp those of the warps.
     """
     warp, lane = arch.warp_idx(), arch.lane_idx()
     block, sums, _ = arch.block_idx()
@@ -350,16 +352,18 @@ def sum_parts_kernel(parts: cute.Tensor, total: cute.Tensor):
     shared = arch.alloc_smem(cute.Float32, _SUM_WARPS * arch.WARP_SIZE)
     shared = cute.make_tensor(shared, cute.make_layout((arch.WARP_SIZE, _SUM_WARPS)))
     value = cute.Float32(0.0)
-    if column < total.shape[1]:
+    if column < parts.shape[2]:
         for part in range(warp, parts.shape[1], _SUM_WARPS):
             value += parts[sums, part, column]
     shared[lane, warp] = value
     arch.sync_threads()
-    if warp == 0 and column < total.shape[1]:
+    if warp == 0 and column < parts.shape[2]:
         value = shared[lane, 0]
         for n in cute.range_constexpr(1, _SUM_WARPS):
             value += shared[lane, n]
-        total[sums, column] = value
+        for n in cute.range_constexpr(len(totals)):
+            if sums == n:
+                totals[n][column] = value.to(totals[n].element_type)
 
 
 @cute.jit
@@ -391,26 +395,23 @@ def _launch_backward(
     grad_z: cute.Tensor | None,
     out: cute.Tensor,
     parts: cute.Tensor | None,
-    total: cute.Tensor | None,
+    of_weight: cute.Tensor | None,
+    of_bias: cute.Tensor | None,
     rows: cute.Int32,
     blocks: cute.Int32,
     eps: cute.Float32,
     is_centred: cute.Constexpr,
-    has_bias: cute.Constexpr,
     plan: cute.Constexpr,
     stream: cute.Int64,
 ):
     on = cute.Stream(stream.ir_value())
     norm_backward_kernel(
-        grad, z, weight, grad_z, out, parts, rows, eps, is_centred, has_bias, plan
+        grad, z, weight, grad_z, out, parts, rows, eps, is_centred, of_bias is not None, plan
     ).launch(grid=cute.max(blocks, 1), block=plan.block, stream=on)
-    if cute.const_expr(total is not None):
-        sum_parts_kernel(parts, total).launch(
-            grid=(
-                cute.ceil_div(cute.size(total, mode=[1]), arch.WARP_SIZE),
-                cute.size(total, mode=[0]),
-                1,
-            ),
+    totals = tuple(x for x in (of_weight, of_bias) if x is not None)
+    if cute.const_expr(parts is not None):
+        sum_parts_kernel(parts, totals).launch(
+            grid=(cute.ceil_div(cute.size(parts, mode=[2]), arch.WARP_SIZE), len(totals), 1),
             block=_SUM_WARPS * arch.WARP_SIZE,
             stream=on,
         )

@@ -10,7 +10,9 @@ from typing import Any
 
 import torch
 
+from basedsl import DSLTypeError
 from basedsl_cute.ops.layer.cross_entropy import loss_and_gradients
+from basedsl_cute.ops.torch_operation import Operation
 
 _SCHEMA = (
     "(Tensor x, Tensor weight, Tensor targets, int ignore_index, bool wants_x, bool wants_weight) "
@@ -27,8 +29,7 @@ def torch_cross_entropy(x: Any, weight: Any, targets: Any, ignore_index: int) ->
 def _run(
     x: Any, weight: Any, targets: Any, ignore_index: int, wants_x: bool, wants_weight: bool
 ) -> Any:
-    with torch.no_grad():
-        found = loss_and_gradients(x, weight, targets, ignore_index, (wants_x, wants_weight))
+    found = loss_and_gradients(x, weight, targets, ignore_index, (wants_x, wants_weight))
     nothing = x.new_empty(0)
     of_weight = found.weight
     return (
@@ -36,11 +37,6 @@ def _run(
         nothing if found.x is None else found.x,
         x.new_empty(0) if of_weight is None else of_weight.to(weight.dtype),
     )
-
-
-_operation = torch.library.custom_op(
-    "basedsl_cute::linear_cross_entropy", _run, mutates_args=(), schema=_SCHEMA
-)
 
 
 def _fake(
@@ -60,6 +56,10 @@ def _setup(ctx: Any, inputs: Any, output: Any) -> None:
 
 
 def _backward(ctx: Any, grad: Any, *_: Any) -> Any:
+    if torch.is_grad_enabled():
+        raise DSLTypeError(
+            "linear_cross_entropy has no second derivative", hint="create_graph=False"
+        )
     found = [
         (of.float() * grad).to(of.dtype) if wanted else None
         for of, wanted in zip(ctx.saved_tensors, ctx.wants, strict=True)
@@ -67,5 +67,4 @@ def _backward(ctx: Any, grad: Any, *_: Any) -> Any:
     return (*found, None, None, None, None)
 
 
-_operation.register_fake(_fake)
-_operation.register_autograd(_backward, setup_context=_setup)
+_operation = Operation("linear_cross_entropy", _SCHEMA, _run, _fake, _setup, _backward)

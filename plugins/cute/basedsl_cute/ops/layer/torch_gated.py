@@ -20,6 +20,7 @@ from basedsl_cute.ops.gemm.epilogue import GateGradient
 from basedsl_cute.ops.gemm.matmul import matmul
 from basedsl_cute.ops.gemm.torch_matmul import torch_matmul
 from basedsl_cute.ops.layer.gated import gated_products
+from basedsl_cute.ops.torch_operation import Operation
 
 _SCHEMA = "(Tensor x, Tensor gate, Tensor up, str activation) -> (Tensor, Tensor)"
 _SLOPE_SCHEMA = "(Tensor x, Tensor up, Tensor values, Tensor grad, str activation) -> Tensor"
@@ -39,22 +40,12 @@ def torch_gated(x: Any, gate: Any, up: Any, activation: str) -> Any:
 
 
 def _run(x: Any, gate: Any, up: Any, activation: str) -> Any:
-    with torch.no_grad():
-        return gated_products(x, gate, up, activation)
+    return gated_products(x, gate, up, activation)
 
 
 def _run_slope(x: Any, up: Any, values: Any, grad: Any, activation: str) -> Any:
-    with torch.no_grad():
-        epilogue = GateGradient(activation)
-        return matmul(x, up, epilogue=epilogue, operands=(values, grad), out_dtype=x.dtype)
-
-
-_operation = torch.library.custom_op(
-    "basedsl_cute::gated_linear", _run, mutates_args=(), schema=_SCHEMA
-)
-_slope_operation = torch.library.custom_op(
-    "basedsl_cute::gated_linear_slope", _run_slope, mutates_args=(), schema=_SLOPE_SCHEMA
-)
+    epilogue = GateGradient(activation)
+    return matmul(x, up, epilogue=epilogue, operands=(values, grad), out_dtype=x.dtype)
 
 
 def _fake(x: Any, gate: Any, up: Any, activation: str) -> Any:
@@ -90,6 +81,9 @@ def _backward(ctx: Any, grad: Any, _: Any) -> Any:
     )
 
 
-_operation.register_fake(_fake)
-_operation.register_autograd(_backward, setup_context=_setup)
-_slope_operation.register_fake(lambda x, up, values, *options: values.new_empty(values.shape))
+def _fake_slope(x: Any, up: Any, values: Any, *options: Any) -> Any:
+    return values.new_empty(values.shape)
+
+
+_operation = Operation("gated_linear", _SCHEMA, _run, _fake, _setup, _backward)
+_slope_operation = Operation("gated_linear_slope", _SLOPE_SCHEMA, _run_slope, _fake_slope)

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from basedsl_cute.ops.layer import norm
+from basedsl_cute.ops.torch_operation import Operation
 
 _FORWARD = {"rms_norm": norm.rms_norm, "layer_norm": norm.layer_norm}
 _SCHEMA = (
@@ -17,7 +16,7 @@ _SCHEMA = (
     "-> (Tensor, Tensor)"
 )
 _BACKWARD_SCHEMA = (
-    "(str operation, Tensor grad, Tensor z, Tensor? weight, bool has_bias, float eps, "
+    "(str operation, Tensor grad, Tensor z, Tensor? weight, Tensor? bias, float eps, "
     "Tensor? grad_z) -> (Tensor, Tensor, Tensor)"
 )
 
@@ -31,12 +30,8 @@ def torch_norm(operation: str, x: Any, weight: Any, bias: Any, residual: Any, ep
 def _run(operation: str, x: Any, weight: Any, bias: Any, residual: Any, eps: float) -> Any:
     """The norm, and z, of which there is none without a residual."""
     vectors = (weight,) if operation == "rms_norm" else (weight, bias)
-    with torch.no_grad():
-        found = _FORWARD[operation](x, *vectors, residual=residual, eps=eps)
+    found = _FORWARD[operation](x, *vectors, residual=residual, eps=eps)
     return (found, x.new_empty(0)) if residual is None else found
-
-
-_operation = torch.library.custom_op("basedsl_cute::norm", _run, mutates_args=(), schema=_SCHEMA)
 
 
 def _fake(operation: str, x: Any, weight: Any, bias: Any, residual: Any, eps: float) -> Any:
@@ -45,27 +40,17 @@ def _fake(operation: str, x: Any, weight: Any, bias: Any, residual: Any, eps: fl
 
 
 def _run_backward(
-    operation: str, grad: Any, z: Any, weight: Any, has_bias: bool, eps: float, grad_z: Any
+    operation: str, grad: Any, z: Any, weight: Any, bias: Any, eps: float, grad_z: Any
 ) -> Any:
-    with torch.no_grad():
-        found = norm.norm_backward(operation, grad, z, weight, has_bias, eps, grad_z)
-    nothing = z.new_empty(0, dtype=torch.float32)
-    return tuple(nothing if x is None else x.clone() if i else x for i, x in enumerate(found))
-
-
-_backward_operation = torch.library.custom_op(
-    "basedsl_cute::norm_backward", _run_backward, mutates_args=(), schema=_BACKWARD_SCHEMA
-)
+    found = norm.norm_backward(operation, grad, z, weight, bias, eps, grad_z)
+    return tuple(z.new_empty(0) if x is None else x for x in found)
 
 
 def _fake_backward(
-    operation: str, grad: Any, z: Any, weight: Any, has_bias: bool, eps: float, grad_z: Any
+    operation: str, grad: Any, z: Any, weight: Any, bias: Any, eps: float, grad_z: Any
 ) -> Any:
     """Gradients without elements."""
-    of_weight = 0 if weight is None else weight.shape
-    of_bias = z.shape[-1:] if has_bias else 0
-    vectors = [z.new_empty(shape, dtype=torch.float32) for shape in (of_weight, of_bias)]
-    return (z.new_empty(z.shape), *vectors)
+    return tuple(z.new_empty(0) if x is None else x.new_empty(x.shape) for x in (z, weight, bias))
 
 
 def _setup(ctx: Any, inputs: Any, output: Any) -> None:
@@ -79,18 +64,17 @@ def _backward(ctx: Any, grad: Any, grad_z: Any) -> Any:
     if not ctx.has_residual:
         grad_z = None
     of_z, of_weight, of_bias = _backward_operation(
-        ctx.operation, grad, z, weight, bias is not None, ctx.eps, grad_z
+        ctx.operation, grad, z, weight, bias, ctx.eps, grad_z
     )
     return (
         None,
         of_z,
-        None if weight is None else of_weight.to(weight.dtype),
-        None if bias is None else of_bias.to(bias.dtype),
+        None if weight is None else of_weight,
+        None if bias is None else of_bias,
         of_z if ctx.has_residual else None,
         None,
     )
 
 
-_operation.register_fake(_fake)
-_operation.register_autograd(_backward, setup_context=_setup)
-_backward_operation.register_fake(_fake_backward)
+_operation = Operation("norm", _SCHEMA, _run, _fake, _setup, _backward)
+_backward_operation = Operation("norm_backward", _BACKWARD_SCHEMA, _run_backward, _fake_backward)

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from basedsl_cute.ops.layer.rotary import rotary
+from basedsl_cute.ops.torch_operation import Operation
 
 _SCHEMA = "(Tensor x, Tensor cos, Tensor sin, bool interleaved, bool inverse) -> Tensor"
 
@@ -20,11 +19,7 @@ def torch_rotary(x: Any, cos: Any, sin: Any, interleaved: bool, inverse: bool) -
 
 
 def _run(x: Any, cos: Any, sin: Any, interleaved: bool, inverse: bool) -> Any:
-    with torch.no_grad():
-        return rotary(x, cos, sin, interleaved=interleaved, inverse=inverse)
-
-
-_operation = torch.library.custom_op("basedsl_cute::rotary", _run, mutates_args=(), schema=_SCHEMA)
+    return rotary(x, cos, sin, interleaved=interleaved, inverse=inverse)
 
 
 def _setup(ctx: Any, inputs: Any, output: Any) -> None:
@@ -38,5 +33,8 @@ def _backward(ctx: Any, grad: Any) -> Any:
     return _operation(grad, cos, sin, interleaved, not inverse), None, None, None, None
 
 
-_operation.register_fake(lambda x, *options: x.new_empty(x.shape))
-_operation.register_autograd(_backward, setup_context=_setup)
+def _fake(x: Any, *options: Any) -> Any:
+    return x.new_empty(x.shape)
+
+
+_operation = Operation("rotary", _SCHEMA, _run, _fake, _setup, _backward)

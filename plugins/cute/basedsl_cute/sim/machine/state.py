@@ -251,6 +251,16 @@ class RegisterPool:
         self.held = [self.launched] * warps
 
 
+class LoadedBox(NamedTuple):
+    """A box that TMA loaded: the offsets of its bytes in shared memory, the bytes, and the swizzle
+    of its tensor map (0 none, 1 to 3 of 32 to 128 bytes, 4 of 128 by 32 bytes).
+    """
+
+    place: Any
+    data: Any
+    swizzle: int
+
+
 class Block:
     """One block; in lock step a box of them, of which `corner` is the first one's index. `linear`
     is its number in the grid, x fastest, and `rank` its number in the cluster.
@@ -278,6 +288,8 @@ class Block:
         self.barriers: dict[int, BlockBarrier] = {}
         self.mbarriers: dict[int, MBarrier] = {}  # by shared address
         self.tensor_maps: dict[int, TensorMap] = {}  # by address, as the block last acquired them
+        # By offset in shared memory: what TMA loaded there last, and in which swizzle.
+        self.boxes: dict[int, LoadedBox] = {}
         self.cluster = Cluster([self], self.warps)
         self._tensor_memory: TensorMemory | None = None
         # By the address of an mbarrier: calls that let something arrive which counts there.

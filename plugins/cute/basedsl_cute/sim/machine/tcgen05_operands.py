@@ -44,6 +44,8 @@ _SCALES: dict[str, Any] = {"ue8m0": ml_dtypes.float8_e8m0fnu, "ue4m3": ml_dtypes
 _ACCUMULATORS = {0: np.float16, 1: np.float32, 2: np.int32}
 # The descriptor's swizzling mode -> (bits, base, shift) of the byte swizzle, rows that it covers.
 _SWIZZLES = {0: (0, 4, 3), 1: (2, 5, 2), 2: (3, 4, 3), 4: (2, 4, 3), 6: (1, 4, 3)}
+_OF_TMA = (0, 6, 4, 2, 1)  # by the swizzle of a tensor map
+_NAMES = {0: "none", 1: "128B_BASE32B", 2: "128B", 4: "64B", 6: "32B"}
 ROW_BYTES = 32
 ROW_COLUMNS = 8  # of 32 bits, in tensor memory
 
@@ -248,6 +250,7 @@ def smem_operand(
     unsigned = np.dtype(f"u{size}")
 
     def read() -> Any:
+        _check_swizzle(block, number, letter, site)
         if shared.written is not None:
             unwritten = shared.written_view(size)[index] != -1
             if kind in _NARROW and what.kind in ("f8f6f4", "mxf8f6f4"):
@@ -264,6 +267,26 @@ def smem_operand(
         return np.ascontiguousarray(shared.view(unsigned)[index]).view(np.uint8)
 
     return read, (offset[..., None] + np.arange(size)).reshape(-1, 1)
+
+
+def _check_swizzle(block: Block, descriptor: int, letter: str, site: Site) -> None:
+    """Raise SimulationError for an operand that TMA loaded in another swizzle than the descriptor
+    says, and nobody has changed since.
+    """
+    start = ((descriptor & 0x3FFF) << 4) - block.shared.base
+    given = descriptor >> 61
+    for at, box in block.boxes.items():
+        mode = _OF_TMA[box.swizzle]
+        if mode == given or not at <= start < at + box.place.size:
+            continue
+        if (block.shared.raw[box.place] == box.data).all():
+            raise SimulationError(
+                f"operand {letter} of a tcgen05.mma has the swizzle {_NAMES[mode]} from TMA, and "
+                f"{_NAMES[given]} in its descriptor",
+                site,
+                hint="make the fragment of the tensor that TMA loads: "
+                f"tiled_mma.make_fragment_{letter}(s{letter})",
+            )
 
 
 def _is_packed(kind: str) -> Any:

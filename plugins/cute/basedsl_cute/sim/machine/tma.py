@@ -35,7 +35,7 @@ from basedsl_cute.sim.machine.global_copies import note_load, note_store
 from basedsl_cute.sim.machine.guards import GuardedBytes, guard_store
 from basedsl_cute.sim.machine.mbarriers import find_mbarrier, land_bytes, send_to_mbarrier
 from basedsl_cute.sim.machine.memory import NO_ARGUMENT
-from basedsl_cute.sim.machine.state import Block, Group, Mask
+from basedsl_cute.sim.machine.state import Block, Group, LoadedBox, Mask
 from basedsl_cute.sim.machine.tensor_maps import active_lanes, find_tensor_map
 from basedsl_cute.sim.site import Site
 
@@ -96,6 +96,7 @@ def tma_load(
                 stamp = races.begin_async_write(
                     block.shadow, g, site, "write by a TMA load", place, lane
                 )
+            block.boxes[at - g.shared.base] = LoadedBox(place, box, tensor.swizzle)
             land = functools.partial(land_bytes, block, barrier, place, box, stamp, counting)
             send_to_mbarrier(counting, barrier, land)
 

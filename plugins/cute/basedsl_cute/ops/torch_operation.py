@@ -1,0 +1,108 @@
+"""Operations of PyTorch with gradients, which calls on plain tensors take a short way to.
+
+`torch.ops.basedsl_cute.<name>` is what `torch.compile`, fake tensors, modes and transforms see. A
+call of one costs 200 us on the host, though, which is longer than most of these kernels take. So
+where none of them is in the way, a call is that of a `torch.autograd.Function` of the same parts.
+This module imports PyTorch; `ops` import it when they get tensors of PyTorch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+class Operation:
+    """The operation `torch.ops.basedsl_cute.<name>`.
+
+    Parameters:
+        schema: its parameters and results, in PyTorch's words.
+        run: computes the results; it is called without recording gradients.
+        fake: makes results without elements.
+        setup: `setup(ctx, inputs, output)`, which keeps what `backward(ctx, *grads)` needs to
+            return the gradients of the inputs. Without them the operation has no gradient. Second
+            derivatives are those of the operations that `backward` calls.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        schema: str,
+        run: Callable[..., Any],
+        fake: Callable[..., Any],
+        setup: Callable[..., None] | None = None,
+        backward: Callable[..., Any] | None = None,
+    ) -> None:
+        def without_gradients(*inputs: Any) -> Any:
+            with torch.no_grad():
+                return run(*inputs)
+
+        self._run = without_gradients
+        self._operation: Any = torch.library.custom_op(
+            f"basedsl_cute::{name}", without_gradients, mutates_args=(), schema=schema
+        )
+        self._operation.register_fake(fake)
+        self._function: Any = None
+        if setup is not None and backward is not None:
+            self._operation.register_autograd(backward, setup_context=setup)
+            self._function = _function_of(name, without_gradients, setup, backward)
+
+    def __call__(self, *inputs: Any) -> Any:
+        if not _is_short(inputs):
+            return self._operation(*inputs)
+        if not torch.is_grad_enabled() or not any(_requires_grad(x) for x in inputs):
+            return self._run(*inputs)
+        if self._function is None:
+            return self._operation(*inputs)  # says that it has no gradient
+        return self._function.apply(*inputs)
+
+
+def _function_of(name: str, run: Any, setup: Any, backward: Any) -> Any:
+    """The autograd function; PyTorch binds a signature at each call of one with a setup apart."""
+
+    def forward(ctx: Any, *inputs: Any) -> Any:
+        output = run(*inputs)
+        setup(ctx, inputs, output)
+        return output
+
+    def gradients(ctx: Any, *grads: Any) -> Any:
+        return backward(ctx, *grads)
+
+    parts = {
+        "forward": staticmethod(forward),
+        "backward": staticmethod(gradients),
+    }
+    return type(name, (torch.autograd.Function,), parts)
+
+
+def _requires_grad(x: Any) -> bool:
+    return getattr(x, "requires_grad", False) is True
+
+
+def _is_short(inputs: tuple[Any, ...]) -> bool:
+    """True if nothing but autograd is to see the call: no compiler, tracer, mode or transform."""
+    for x in inputs:
+        if isinstance(x, torch.Tensor) and type(x) not in _PLAIN:
+            return False
+    return not torch.compiler.is_compiling() and not any(seen() for seen in _WATCHERS)
+
+
+def _watchers() -> list[Callable[[], Any]]:
+    """The functions of PyTorch that say if something watches or transforms calls; one that always
+    says so, where this version has other functions.
+    """
+    try:
+        return [
+            torch._C._len_torch_dispatch_stack,
+            torch._C._functorch.peek_interpreter_stack,
+            torch._C._get_tracing_state,
+        ]
+    except AttributeError:
+        return [lambda: True]
+
+
+_WATCHERS = _watchers()

@@ -1,0 +1,96 @@
+"""Mistakes planted in the tutorial's first GEMM, each found by the simulator with its line.
+
+A mistake is one change of the text of `first_gemm`.
+"""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+import basedsl_cute as cute
+from basedsl import DSLError
+from tests.cute.blackwell import first_gemm
+from tests.cute.blackwell.test_first_gemm import arguments
+
+TEXT = Path(first_gemm.__file__).read_text()
+WAIT = "        done = acc_consumer.wait_and_advance()\n"
+FREE = "        tmem.free(start)\n"
+RELEASE = "                    full.release()\n"
+MULTIPLY = "                    for kb in cutlass.range_constexpr(cute.size(rA, mode=[2])):\n"
+COMMIT = "            if is_leader:\n                acc_producer.commit()\n"
+FRAGMENT = "        b_one = cute.select(b_layout, mode=[0, 1, 2])\n"
+MISTAKES = {
+    "TMA writes another swizzle than shared memory has": (
+        [(FRAGMENT, FRAGMENT + """
+        atom = tcgen05.make_smem_layout_atom(tcgen05.SmemLayoutAtomKind.K_SW64, dtype)
+        a_one = tcgen05.tile_to_mma_shape(atom, ((128, 16), 1, 4))
+""")],
+        "the tile in shared memory has its elements in another order than the atom",
+    ),
+    "TMA writes another swizzle than the descriptor says": (
+        [("        rA, rB = mma.make_fragment_A(sA), mma", """
+        atom = tcgen05.make_smem_layout_atom(tcgen05.SmemLayoutAtomKind.K_SW64, dtype)
+        other = tcgen05.tile_to_mma_shape(atom, ((128, 16), 1, 4, self.ab_stages))
+        seen = cute.recast_ptr(sA.iterator, other.inner, dtype)
+        rA, rB = mma.make_fragment_A(cute.make_tensor(seen, other.outer)), mma""")],
+        "operand A of a tcgen05.mma has the swizzle 128B from TMA, and 64B in its descriptor",
+    ),
+    "the accumulators are not committed": (
+        [(COMMIT, "")], "`Storage.acc_barriers` (1 of 1 arrivals still to come",
+    ),
+    "a stage is released before it is multiplied": (
+        [(RELEASE, ""), (MULTIPLY, RELEASE + MULTIPLY)],
+        "was overwritten before the instruction was complete",
+    ),
+    "bytes that never come": (
+        [(" * blocks\n\n        @cute.struct", " * blocks + 16\n\n        @cute.struct")],
+        "waits for phase parity 0 of the mbarrier at byte offset 0 of `Storage.ab_barriers`",
+    ),
+    "the epilogue does not wait": (
+        [(WAIT, ""), ("        done.release()\n", "")],
+        "tcgen05.ld reads tensor memory that a tcgen05.mma may still write",
+    ),
+    "tensor memory is not freed": (
+        [(FREE, "")], "columns of tensor memory were never freed",
+    ),
+    "tensor memory is read after it was freed": (
+        [(FREE, ""), (WAIT, WAIT + "        pipeline.sync(barrier_id=1)\n" + FREE
+                      + "        pipeline.sync(barrier_id=1)\n")],
+        "of tensor memory, which are not allocated",
+    ),
+    "accumulators where the allocation ends": (
+        [("acc = cute.make_tensor(start, fake.layout)",
+          "acc = cute.make_tensor(start + 16, fake.layout)")],
+        "of tensor memory, which are not allocated",
+    ),
+}  # fmt: skip
+
+
+# The others have tests of single instructions, too.
+QUICK = (
+    "TMA writes another swizzle than the descriptor says",
+    "the accumulators are not committed",
+    "a stage is released before it is multiplied",
+)
+
+
+@pytest.mark.parametrize(
+    "mistake", [x if x in QUICK else pytest.param(x, marks=pytest.mark.slow) for x in MISTAKES]
+)
+def test_a_mistake_is_reported(mistake, tmp_path):
+    changes, message = MISTAKES[mistake]
+    text = TEXT
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    path = tmp_path / "planted_gemm.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location("planted_gemm", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    gemm = module.FirstGemm(ab_stages=2)
+    tensors, *_ = arguments(gemm, (128, 64, 320))
+    with pytest.raises(DSLError) as error:
+        cute.compile(gemm, *tensors, options="--arch sim")(*tensors)
+    assert message in str(error.value)
