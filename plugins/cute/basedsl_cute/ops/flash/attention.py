@@ -132,11 +132,18 @@ def attention(
         torch_attention.is_compiling()
         or torch_attention.needs_gradient((q, k, v, bias, alibi, sinks))
     ):
-        given = (seqused_k, block_table, q_scale, k_scale, v_scale, out, config)
-        if any(x is not None for x in given):
+        given = {
+            "seqused_k": seqused_k,
+            "block_table": block_table,
+            "q_scale": q_scale,
+            "k_scale": k_scale,
+            "v_scale": v_scale,
+            "out": out,
+            "config": config,
+        }
+        if refused := [name for name, value in given.items() if value is not None]:
             raise DSLTypeError(
-                "attention computes no gradients with seqused_k, block_table, q_scale, k_scale, "
-                "v_scale, out or config",
+                f"attention computes no gradients with {' and '.join(refused)}",
                 hint="call it under torch.no_grad()",
             )
         options = {
