@@ -143,7 +143,7 @@ def _emit(
     B: Any = type(b)
     if kit.trace.forbidden is not None:
         kit.begin()  # raises
-    kit.loc = kit.trace.loc()
+    kit.loc = kit.trace.loc(4)  # this function, `apply` and the method that calls it
     if a_known:
         x = number_of(a, left)
         if op.commutes and B is result and not b.weak and type(x) is int and x == op.identity:

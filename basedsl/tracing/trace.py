@@ -166,12 +166,12 @@ class Trace:
 
     # Locations -------------------------------------------------------------------------------
 
-    def loc(self) -> Any:
+    def loc(self, above: int = 1) -> Any:
         """The `ir.Location` of the innermost user frame; in a function called from the one that is
-        traced, with the calls that led there.
+        traced, with the calls that led there. The first `above - 1` callers are the library's.
         """
         internal = internal_files
-        frame: FrameType | None = sys._getframe(1)
+        frame: FrameType | None = sys._getframe(above)
         while frame is not None and internal[frame.f_code.co_filename]:
             frame = frame.f_back
         if frame is None:

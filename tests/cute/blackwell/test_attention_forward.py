@@ -63,3 +63,22 @@ def test_ptxas_spills_nothing(name, arch):
     tensors, *_ = arguments(attention, sizes, dtype)
     (resources,) = cute.compile(attention, *tensors, options=f"--arch {arch}").resources.values()
     assert resources.spills == resources.local == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_random_configurations(seed):
+    rng = np.random.default_rng(seed)
+    causal = bool(rng.integers(2))
+    attention = AttentionForward(
+        int(rng.choice((64, 128))),
+        causal,
+        not causal and bool(rng.integers(2)),
+        float(rng.uniform(0.02, 0.3)),
+    )
+    keys = 128 * int(rng.integers(1, 4))
+    rows = keys if causal else 128 * int(rng.integers(1, 3))
+    dtype = (np.float16, ml_dtypes.bfloat16)[rng.integers(2)]
+    tensors, o, exact = arguments(attention, (rows, keys, int(rng.integers(1, 3))), dtype)
+    cute.compile(attention, *tensors, options="--arch sim")(*tensors)
+    np.testing.assert_allclose(o, exact, rtol=2e-2, atol=2e-2)

@@ -308,3 +308,18 @@ def test_ptxas_takes_matrices(op):
     name = "stmatrix.b8" if op in STORES else "ldmatrix.b8x16"
     with pytest.raises(DSLError, match=f"sm_90a has no {name}"):
         cute.compile(matrices, *tensors, op, options="--arch sm_90a")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_random_configurations(seed):
+    rng = np.random.default_rng(seed)
+    op = (NVFP4, MXFP4, MXFP8, MIXED)[rng.integers(4)]
+    ping_pong = bool(rng.integers(2))
+    tile = (128, 64 if ping_pong else int(rng.choice((64, 128))), 128)
+    gemm = GeforceGemm(op, tile, ping_pong, int(rng.integers(1, 5)), int(rng.integers(2, 4)))
+    mnk = [128 * int(rng.integers(1, 4)) for _ in range(3)]
+    tensors, arrays, exact = arguments(gemm, mnk)
+    cute.compile(gemm, *tensors, options="--arch sim")(*tensors)
+    found = arrays[-1].astype(float)
+    np.testing.assert_allclose(found, exact, rtol=4e-3, atol=1e-5 * np.abs(exact).max())

@@ -198,26 +198,31 @@ class TileTime(NamedTuple):
         return max(self)
 
 
-def tile_time(cfg: Config, k: int, bits: int, bits_of_c: int = 16) -> TileTime:
-    """Return the cycles of one tile of the whole extent `k`, for elements of `bits`."""
+def tile_time(
+    cfg: Config, k: int, bits: int, bits_of_c: int = 16, vector: int = 0
+) -> TileTime:  # fmt: skip
+    """Return the cycles of one tile of the whole extent `k`, for elements of `bits`, of which each
+    `vector` share a scale factor of a byte; 0 is without.
+    """
     m, n = cfg.tile
     own_m, own_n = cfg.block_tile
     macs = m * n * k / cfg.blocks
     in_m, in_n = cfg.cluster[0] // cfg.blocks, cfg.cluster[1]
     # A comes once for the blocks along N of a cluster, B once for those along M.
-    loaded = (own_m / in_n + own_n / cfg.blocks / in_m) * k * bits / 8
+    each = bits / 8 + (1 / vector if vector else 0)
+    loaded = (own_m / in_n + own_n / cfg.blocks / in_m) * k * each
     stored = own_m * own_n / _EPILOGUE_ELEMENTS * max(1, bits_of_c / 16)
     return TileTime(macs / MACS_PER_CYCLE[bits], loaded / L2_BYTES_PER_CYCLE, stored)
 
 
 def gemm_seconds(
     cfg: Config, m: int, n: int, k: int, bits: int, bits_of_c: int = 16, batches: int = 1,
-    processors: int = MULTIPROCESSORS,
+    processors: int = MULTIPROCESSORS, vector: int = 0,
 ) -> float:  # fmt: skip
     """Return the seconds of a product by the model: rounds of tiles, the last epilogue, a launch;
     at least those of the memory's bytes.
     """
-    one = tile_time(cfg, k, bits, bits_of_c)
+    one = tile_time(cfg, k, bits, bits_of_c, vector)
     rows, columns = cfg.tile
     tiles = -(-m // rows) * -(-n // columns) * batches
     rounds = -(-tiles // max(1, processors // cfg.blocks))
@@ -229,12 +234,12 @@ def gemm_seconds(
 
 def choose_config(
     m: int, n: int, k: int, bits: int, processors: int = MULTIPROCESSORS, batches: int = 1,
-    bits_of_c: int = 16, candidates: Sequence[Config] = CANDIDATES,
+    bits_of_c: int = 16, candidates: Sequence[Config] = CANDIDATES, vector: int = 0,
 ) -> Config:  # fmt: skip
     """Return the fastest of the candidates by the model."""
     return min(
         candidates,
-        key=lambda cfg: gemm_seconds(cfg, m, n, k, bits, bits_of_c, batches, processors),
+        key=lambda cfg: gemm_seconds(cfg, m, n, k, bits, bits_of_c, batches, processors, vector),
     )
 
 

@@ -217,7 +217,15 @@ def block_scaled_matmul(
     processors = _processors(a.elements)
     if cfg is None:
         cfg = config.choose_config(
-            m, n, k, FORMATS[a.form].element.width, processors, flat[0], 16, config.SCALED
+            m,
+            n,
+            k,
+            FORMATS[a.form].element.width,
+            processors,
+            flat[0],
+            16,
+            config.SCALED,
+            FORMATS[a.form].vector,
         )
     elif not isinstance(cfg, config.Config):
         raise DSLTypeError(f"config is {with_article(type(cfg))}, no Config of ops.blackwell")
