@@ -55,7 +55,6 @@ def _define(name: str, base: type[Numeric], doc: str) -> Any:
     integer = row.kind is not Kind.FLOAT
     body: dict[str, Any] = {
         "__slots__": (),
-        "__doc__": doc,
         "__module__": __name__,
         "name": name,
         "format": row,
@@ -69,9 +68,15 @@ def _define(name: str, base: type[Numeric], doc: str) -> Any:
     }
     if integer:
         body["min"], body["max"] = integer_limits(row)
+        doc += f" From {body['min']} to {body['max']}." if row.kind is not Kind.BOOLEAN else ""
     else:
         body["min"], body["max"] = -row.largest, row.largest
         body["inf"] = math.inf
+        doc += f" The largest finite number is {row.largest:.6g}."
+    body["__doc__"] = (
+        f"{doc}\n\n`{name}(x)` converts `x`, a number of Python, NumPy or another format: see "
+        "`basedsl.Numeric`.\nA Python number that does not fit raises DSLTypeError."
+    )
     return NumericMeta(name, (base,), body)
 
 

@@ -238,7 +238,9 @@ class StorageFloats:
 
 
 def storage_width(name: str) -> int:
-    """Return the bits of a storage float, given MLIR's name of its type."""
+    """Return the width in bits of a storage float, given MLIR's name of its type, such as
+    "f8E4M3FN". Raises KeyError for another type.
+    """
     return 8 if name == _EXPONENTS else ENCODINGS[name].width
 
 

@@ -1,4 +1,4 @@
-"""Conformance: its programs run on toy as they are."""
+"""The declaration for the conformance suite, whose programs run on toy unchanged."""
 
 from basedsl import Conformance
 from basedsl_toy.dsl import TOY

@@ -51,8 +51,10 @@ def find_if(x: Any, pred_fn: Callable[[Any], Any]) -> Place:
 
 @takes_location
 def find(pattern: Any, x: Any, *, start: int = 0) -> Place:
-    """Return the place of the first leaf of the tree `x` equal to `pattern`, from mode `start` on,
-    as `find_if`.
+    """Return the place of the first leaf of the tree `x` equal to `pattern`, or None.
+
+    The place is an index, for nested tuples the indices that lead there; the search begins at mode
+    `start`.
 
     >>> find(8, (8, 1, 8)), find(8, (8, 1, 8), start=1), find(3, (8, 1))
     (0, 2, None)

@@ -49,7 +49,9 @@ class GenerateLineInfo(BooleanCompileOption):
 
 
 class PtxasOptions(StringCompileOption):
-    """Further command-line arguments of ptxas, as one string."""
+    """Further command-line arguments of ptxas, as one string: `PtxasOptions("-v")`. One that ptxas
+    does not know raises DSLError when the kernel is compiled.
+    """
 
     option = "ptxas_options"
 
@@ -67,7 +69,9 @@ class LinkLibraries(StringCompileOption):
 
 
 class NvdisasmOptions(StringCompileOption):
-    """Command-line arguments of nvdisasm, as one string."""
+    """Command-line arguments of nvdisasm, which writes the file of `KeepSASS`, as one string:
+    `NvdisasmOptions("-hex")`.
+    """
 
     option = "nvdisasm_options"
 

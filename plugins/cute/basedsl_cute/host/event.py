@@ -5,55 +5,30 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl import ArgumentType, DSLTypeError, Int64, is_dynamic, with_article
+from basedsl import DSLTypeError, Int64, is_dynamic, with_article
+from basedsl_cute.host.cuda_handle import CudaHandle, HandleArgument
 
 
-class Event:
+class Event(CudaHandle):
     """A CUDA event in compiled code, whose handle is known at run time. As the annotation of a
     parameter of a @jit function, it also takes a handle (CUevent) as an integer.
     `value` is the handle in the IR, of 64 bits.
     """
 
-    __dsl_leaf__ = True
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def ir_value(self) -> Any:
-        return self._value
-
-    def with_ir_value(self, value: Any) -> Event:
-        """Return the event whose handle is the SSA `value`, of 64 bits."""
-        return Event(value)
-
-    def leaf_type(self) -> str:
-        return "event"
-
-    def undefined(self) -> Any:
-        return Int64(0).ir_value()
+    noun = "event"
 
 
 @dataclass(frozen=True)
-class EventArgument(ArgumentType):
+class EventArgument(HandleArgument):
     """The argument type of an event, passed as its CUevent."""
 
-    formats = ("Q",)
-
-    def ir_types(self, ir: Any) -> list[Any]:
-        return [ir.IntegerType.get_signless(64)]
-
-    def proxy(self, values: Sequence[Any]) -> Event:
-        return Event(values[0])
+    traced = Event
 
     def pack(self, value: Any) -> tuple[int]:
         return (event_handle(value),)
-
-    def __str__(self) -> str:
-        return "Event"
 
 
 def is_event(value: Any) -> bool:

@@ -7,52 +7,30 @@ passed at run time. The simulator has only one stream.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl import ArgumentType, CParameter, DSLTypeError, Int64, Unpacker, is_dynamic
+from basedsl import CParameter, DSLTypeError, Int64, Unpacker, is_dynamic
 from basedsl_cute.arrays.placeholders import FakeStream
 from basedsl_cute.arrays.unpack import as_bytes, slots_unpacker
 from basedsl_cute.device.driver import stream_handle
+from basedsl_cute.host.cuda_handle import CudaHandle, HandleArgument
 
 
-class Stream:
+class Stream(CudaHandle):
     """A CUDA stream in compiled code, whose handle is known at run time. As the annotation of a
     parameter of a @jit function, it also takes a handle (CUstream) as an integer.
     `value` is the handle in the IR, of 64 bits.
     """
 
-    __dsl_leaf__ = True
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def ir_value(self) -> Any:
-        return self._value
-
-    def with_ir_value(self, value: Any) -> Stream:
-        """Return the stream whose handle is the SSA `value`, of 64 bits."""
-        return Stream(value)
-
-    def leaf_type(self) -> str:
-        return "stream"
-
-    def undefined(self) -> Any:
-        return Int64(0).ir_value()
+    noun = "stream"
 
 
 @dataclass(frozen=True)
-class StreamArgument(ArgumentType):
+class StreamArgument(HandleArgument):
     """The argument type of a stream, passed as its CUstream."""
 
-    storage = ("Q",)
-
-    def ir_types(self, ir: Any) -> list[Any]:
-        return [ir.IntegerType.get_signless(64)]
-
-    def proxy(self, values: Sequence[Any]) -> Stream:
-        return Stream(values[0])
+    traced = Stream
 
     def pack(self, value: Any) -> tuple[int]:
         return (stream_handle(value),)
@@ -68,9 +46,6 @@ class StreamArgument(ArgumentType):
             return as_bytes(self.storage, self.pack(value)) if is_stream(value) else None
 
         return slots_unpacker(self.storage, pack)
-
-    def __str__(self) -> str:
-        return "Stream"
 
 
 @dataclass(frozen=True)

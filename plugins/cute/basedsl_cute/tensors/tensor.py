@@ -418,8 +418,8 @@ class Tensor(NoVector):
                     self._origin.check_element(trace, coord)
 
     def check_elements(self, trace: Trace, numbers: range) -> None:
-        """Emit the simulator's check that the elements of these numbers lie in the tensor that this
-        one is cut from.
+        """Emit in `trace` the simulator's check that the elements `numbers` lie in the tensor that
+        this one is cut from.
         """
         if self._origin is not None:
             self._origin.check_elements(trace, numbers)

@@ -1,4 +1,4 @@
-"""Copies from shared to tensor memory: tcgen05.cp (PTX ISA, of that title).
+"""Copies from shared to tensor memory: tcgen05.cp (PTX ISA, "tcgen05.cp").
 
 One thread issues them, for a block or for both of a pair from the shared memory of each; they are
 complete for its later tcgen05.mma in the order of issue, and for others as `commit` tells.
