@@ -240,7 +240,7 @@ class Trace:
         return self._loc_at(span.filename, span.line, span.col + 1)
 
     def loc_of_code(self, code: CodeType) -> Any:
-        """The first line of a function as an `ir.Location`."""
+        """The first line of the function that `code` is, as an `ir.Location`."""
         return self._loc_at(code.co_filename, code.co_firstlineno, 1)
 
     def _loc_at(self, filename: str, line: int, col: int) -> Any:
