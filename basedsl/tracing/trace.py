@@ -295,8 +295,9 @@ class Trace:
 
     def emit(self, build: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call `build`, an op builder of the bindings, with these arguments, at the current
-        insertion point and user location. Returns what it returns. Raises DSLSyntaxError in a block
-        where emitting is forbidden.
+        insertion point and user location; one that takes no `loc` is called within `with
+        trace.loc():` instead. Returns what it returns. Raises DSLSyntaxError in a block where
+        emitting is forbidden.
         """
         if self.forbidden is not None:
             kind, span = self.forbidden

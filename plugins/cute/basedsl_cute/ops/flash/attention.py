@@ -143,8 +143,8 @@ def attention(
         for name, x in apart.items():
             if x is not None:
                 raise DSLTypeError(
-                    f"attention computes no gradients with {name}",
-                    hint="call it under torch.no_grad()",
+                    f"attention takes no {name} under torch.compile, or with gradients",
+                    hint="call it under torch.no_grad(), outside of what is compiled",
                 )
         options = {
             "scale": scale,
