@@ -139,7 +139,7 @@ def test_a_block_ends_after_the_accesses_of_others_to_its_memory(warps):
 
 
 def test_tables_that_are_used_again_know_nothing(warps):
-    """Of a larger cluster too, whose agents a smaller one does not have."""
+    """A larger cluster has agents that a smaller one does not have."""
     *_, last = warps(2, blocks=4)
     barrier(last)
     stamp = races.begin_async_write(last.shadow, last, Site("tma", None), "write", BYTES, 0)
