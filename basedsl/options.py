@@ -315,7 +315,11 @@ class Options:
 
 
 def _records(cls: type[Options] = Options) -> list[type[Options]]:
-    """Return the records of options that this process has."""
+    """Return the records of options that this process has, without those that cannot be used."""
+    try:
+        cls.describe()
+    except TypeError:
+        return []
     return [cls, *(one for sub in cls.__subclasses__() for one in _records(sub))]
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from basedsl.errors import DSLError, DSLRuntimeError
+from basedsl.numeric import show_own_classes
 from basedsl.plugin import Command
 
 
@@ -36,6 +37,7 @@ def _run(parsed: argparse.Namespace) -> int:
             hint=f"pip install its distribution; there are {', '.join(names) or 'none'}",
         )
     fitting[0].install_as(name)
+    show_own_classes()
     sys.argv = [parsed.program, *parsed.arguments]
     sys.path.insert(0, "" if parsed.module else str(Path(parsed.program).resolve().parent))
     try:

@@ -29,6 +29,7 @@ from basedsl.binding.storage import derived_storage, restore_storage
 from basedsl.language import Language
 from basedsl.mlir import MLIRContext
 from basedsl.mlir.bindings import installed_stamp
+from basedsl.numeric import own_classes_only
 from basedsl.objectstage import Pipeline, Snapshot, Stages, native
 from basedsl.plugin import plugin_manager
 from basedsl.stages import BoundCall
@@ -67,6 +68,7 @@ def _versions(language: Language, settings: Any) -> tuple[str, ...]:
     return (
         sys.version,
         f"{sys.platform} {os.name}",
+        f"own classes only: {own_classes_only()}",
         np.__version__,
         digest.package_stamp("basedsl"),
         installed_stamp(language.bindings_package or settings.mlir, language.dialects),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import keyword
 import re
+import sys
 from pathlib import Path
 from string import Template
 
@@ -37,6 +39,11 @@ def write(name: str, folder: Path) -> list[Path]:
         raise DSLError(
             f"{name!r} is no name of a DSL",
             hint="lower-case letters, digits and _, and no word of Python: it is a package too",
+        )
+    if name in sys.stdlib_module_names or importlib.util.find_spec(name) is not None:
+        raise DSLError(
+            f"there is a package {name!r} already, and a program would get one of the two",
+            hint=f"another name, such as {name}_dsl",
         )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise DSLError(f"{folder} is there already", hint="name another folder with --folder")

@@ -38,7 +38,9 @@ from basedsl.numeric.promotion import promote_types as promote_types
 from basedsl.numeric.promotion import promotion_table as promotion_table
 from basedsl.numeric.python_class import ambiguous as ambiguous
 from basedsl.numeric.python_class import is_ambiguous as is_ambiguous
+from basedsl.numeric.python_class import own_classes_only as own_classes_only
 from basedsl.numeric.python_class import python_class as python_class
+from basedsl.numeric.python_class import show_own_classes as show_own_classes
 from basedsl.numeric.python_class import type_of as type_of
 from basedsl.numeric.selection import in_common_type as in_common_type
 from basedsl.numeric.selection import maximum as maximum

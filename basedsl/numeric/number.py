@@ -20,7 +20,7 @@ from basedsl.numeric.dynamic_text import DynamicText
 from basedsl.numeric.formats import Format, Kind
 from basedsl.numeric.kit import kit_of
 from basedsl.numeric.not_static import index_hint, not_static
-from basedsl.numeric.python_class import Numbers, python_class
+from basedsl.numeric.python_class import Numbers, own_classes_only, python_class
 from basedsl.numeric.text_use import check_text
 from basedsl.tracing import Region
 from basedsl.tracing import trace as tracing
@@ -172,7 +172,7 @@ class Numeric(metaclass=NumericMeta):
         It answers `isinstance`, `match` and `functools.singledispatch` of users; the library's own
         code, which tells static numbers from dynamic ones, sees the real class.
         """
-        if asks_as_library(sys._getframe(1)):
+        if own_classes_only() or asks_as_library(sys._getframe(1)):
             return type(self)
         return python_class(type(self))
 

@@ -16,6 +16,22 @@ from basedsl.location import asks_as_library
 from basedsl.numeric.formats import Kind
 from basedsl.tracing import trace as tracing
 
+_own_only = False
+
+
+def show_own_classes() -> None:
+    """Let users see dynamic numbers as the DSL's classes only, from now on: `isinstance(n, int)` is
+    False, `type(n)` the number's own type. Programs for other DSLs tell dynamic numbers from
+    Python's by that.
+    """
+    global _own_only
+    _own_only = True
+
+
+def own_classes_only() -> bool:
+    """Return True after `show_own_classes`."""
+    return _own_only
+
 
 class Numbers(type):
     """The equality of numeric classes: DSLTypeError where a user compares one with the Python class
@@ -66,6 +82,8 @@ def is_ambiguous(a: type, b: type) -> bool:
     """Return True for a default type of the running trace and the Python class that it stands
     for.
     """
+    if _own_only:
+        return False
     if not isinstance(a, Numbers):
         a, b = b, a
     if b not in _PYTHON_CLASSES or not isinstance(a, Numbers):

@@ -419,8 +419,12 @@ class PluginManager:
         for broken in self.broken.values():
             state = f"broken: {broken.reason}"
             rows.append({"name": broken.plugin, "source": "", "hooks": (), "state": state})
+        groups = (GROUP, DSL_GROUP, CONFORMANCE_GROUP, HOOKSPEC_GROUP)
+        points = [point for group in groups for point in self._entry_points(group)]
+        known = {name for p in points for name in (str(p.name), _by_distribution(p))}
         for name in sorted(self.switched_off):
-            rows.append({"name": name, "source": "", "hooks": (), "state": "switched off"})
+            state = "switched off" if name in known else "switched off: nothing has this name"
+            rows.append({"name": name, "source": "", "hooks": (), "state": state})
         return sorted(rows, key=lambda row: str(row["name"]))
 
     # Inside ------------------------------------------------------------------------------------

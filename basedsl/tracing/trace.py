@@ -240,7 +240,7 @@ class Trace:
         return self._loc_at(span.filename, span.line, span.col + 1)
 
     def loc_of_code(self, code: CodeType) -> Any:
-        """The first line of a function as an `ir.Location`."""
+        """The first line of the function that `code` is, as an `ir.Location`."""
         return self._loc_at(code.co_filename, code.co_firstlineno, 1)
 
     def _loc_at(self, filename: str, line: int, col: int) -> Any:
@@ -295,8 +295,9 @@ class Trace:
 
     def emit(self, build: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call `build`, an op builder of the bindings, with these arguments, at the current
-        insertion point and user location. Returns what it returns. Raises DSLSyntaxError in a block
-        where emitting is forbidden.
+        insertion point and user location; one that takes no `loc` is called within `with
+        trace.loc():` instead. Returns what it returns. Raises DSLSyntaxError in a block where
+        emitting is forbidden.
         """
         if self.forbidden is not None:
             kind, span = self.forbidden

@@ -43,11 +43,11 @@ TILES = (
 # Products of 8-bit floats with scales: the cluster, tiles side by side, how many are overlapped.
 FP8 = (
     ((1, 2), 1, 1),
+    ((1, 2), 1, 2),
     ((1, 2), 1, 4),
-    ((1, 2), 1, 8),
+    ((2, 1), 8, 1),
+    ((2, 1), 8, 2),
     ((2, 1), 8, 4),
-    ((2, 1), 8, 8),
-    ((2, 1), 4, 16),
 )
 
 

@@ -3,8 +3,8 @@
     python bench/gpu/sanitize.py [--jobs 8]
 
 Matrix products run as `random_configurations.py --only`, which compares them with float64 too;
-other kernels as their examples. Prints a row for each run; fails where the sanitizer finds
-something or a run does not end well.
+attention as its tests; other kernels as their examples. Prints a row for each run; fails where the
+sanitizer finds something or a run does not end well.
 """
 
 from __future__ import annotations
@@ -36,6 +36,17 @@ KERNELS = (
     "vector_add_wide",
 )  # fmt: skip
 
+# Kernels of attention, and a test of each.
+ATTENTION = {
+    "attention": "attention.py::test_the_kernel_for_hopper",
+    "attention splits": "attention.py::TestDecoding::test_keys_are_split_over_blocks",
+    "attention pages": "attention.py::TestDecoding::test_a_cache_of_pages",
+    "attention narrow": "narrow_attention.py::test_factors_of_heads_and_batches",
+    "gradients": "attention_backward.py::test_the_kernel_for_hopper",
+    "gradients shared": "attention_backward.py::test_the_kernel_for_hopper_with_shared_keys",
+    "gradients mma.sync": "attention_backward.py::test_options",
+}
+
 
 # Programs that are wrong, and the tool that has to say so: it looks where kernels run.
 WRONG = {"memcheck": "sim_out_of_bounds", "racecheck": "sim_race"}
@@ -52,6 +63,9 @@ def runs() -> dict[str, list[str]]:
         script = EXAMPLES / f"{name}.py"
         if script.exists():
             found[name] = [str(script)]
+    tests = ROOT / "tests" / "cute" / "flash"
+    for name, test in ATTENTION.items():
+        found[name] = ["-m", "pytest", "-q", "-m", "slow or not slow", f"{tests}/test_{test}"]
     return found
 
 

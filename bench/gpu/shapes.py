@@ -86,7 +86,11 @@ def main():
     if options.log:
         logging.getLogger("basedsl.cute.matmul").addHandler(logging.FileHandler(options.log))
         logging.getLogger("basedsl.cute.matmul").setLevel("DEBUG")
+    begin = time.time()
     for shape in chosen(options):
+        if time.time() - begin > options.seconds:
+            print(f"no time for the others after {options.seconds:.0f} s")
+            break
         run = Product(torch, *shape, "tune" if options.tune else options.config)
         row = run.facts | {"error": run.error()}
         if not options.check:
@@ -108,6 +112,7 @@ def arguments():
     parser.add_argument("--check", action="store_true", help="compile and compare, time nothing")
     parser.add_argument("--part", nargs=2, type=int, default=(0, 1))
     parser.add_argument("--random", type=int, help="how many products of transformers")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no product after")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tune", action="store_true", help='config="tune"')
     parser.add_argument("--weak", action="store_true", help="the shapes below cuBLAS on 2026-11-21")

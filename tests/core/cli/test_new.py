@@ -28,25 +28,25 @@ def path_with(folder):
 
 
 def test_the_dsl_works_at_once(tmp_path, capsys):
-    folder = tmp_path / "wave"
-    assert main(["new", "wave", "--folder", str(folder)]) == 0
+    folder = tmp_path / "ripple"
+    assert main(["new", "ripple", "--folder", str(folder)]) == 0
     assert "pip install -e . && pytest" in capsys.readouterr().out
     names = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
     assert names == [
         "README.md",
         "pyproject.toml",
-        "tests/test_wave.py",
-        "wave/__init__.py",
-        "wave/conformance.py",
-        "wave/language.py",
+        "ripple/__init__.py",
+        "ripple/conformance.py",
+        "ripple/language.py",
+        "tests/test_ripple.py",
     ]
     assert not any("$" in path.read_text() for path in folder.rglob("*.*") if path.is_file())
     (tmp_path / "program.py").write_text(
-        "import numpy as np, wave\n"
-        "@wave.jit\n"
+        "import numpy as np, ripple\n"
+        "@ripple.jit\n"
         "def saturate(a, low, high):\n"
         "    for i in range(len(a)):\n"
-        "        a[i] = wave.clamp(a[i], low, high)\n"
+        "        a[i] = ripple.clamp(a[i], low, high)\n"
         "a = np.array([-3.0, 0.5, 7.0])\n"
         "saturate(a, -1, 1)\n"
         "print(a.tolist())\n"
@@ -76,15 +76,23 @@ def test_it_installs_and_passes(tmp_path):
     assert "left out, buffers: arrays are of floats" in said
 
 
-@pytest.mark.parametrize("name", ["Wave", "my-dsl", "for", "1st", ""])
+@pytest.mark.parametrize("name", ["Ripple", "my-dsl", "for", "1st", ""])
 def test_a_name_that_is_none(name, tmp_path):
     with pytest.raises(DSLError, match="is no name of a DSL"):
         write(name, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize("name", ["json", "numpy"])
+def test_a_name_of_another_package(name, tmp_path):
+    with pytest.raises(DSLError, match=f"there is a package '{name}' already") as caught:
+        write(name, tmp_path / "new")
+    assert caught.value.hint == f"another name, such as {name}_dsl"
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_folder_with_files_is_left_alone(tmp_path):
     (tmp_path / "file").write_text("text")
     with pytest.raises(DSLError, match="is there already"):
-        write("wave", tmp_path)
+        write("ripple", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -380,13 +380,15 @@ def test_two_declarations_of_one_conformance():
 
 
 def test_a_plugin_is_switched_off(monkeypatch):
-    monkeypatch.setenv("BASEDSL_NO_PLUGINS", "p,dist-of-r")
+    monkeypatch.setenv("BASEDSL_NO_PLUGINS", "p,dist-of-r,nobody")
     empty = types.ModuleType("empty")
     points = [point("p", empty), point("q", empty), point("r", empty, "dist-of-r")]
     manager = PluginManager(lambda group: points if group == GROUP else [])
     assert manager.plugin_names() == ("q",)
     rows = {row["name"]: row["state"] for row in manager.described()}
-    assert rows == {"p": "switched off", "dist-of-r": "switched off", "q": "in use"}
+    nobody = "switched off: nothing has this name"
+    off = {"p": "switched off", "dist-of-r": "switched off", "nobody": nobody}
+    assert rows == {"q": "in use", **off}
 
 
 def test_the_command_line_switches_off(capsys, monkeypatch):

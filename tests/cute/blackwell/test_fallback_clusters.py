@@ -17,6 +17,8 @@ def neighbours(tile: cute.Tensor, out: cute.Tensor, blocks: cute.Constexpr):
     width, _, _ = arch.grid_dim()
     rank = arch.block_idx_in_cluster()
     there = arch.map_dsmem_ptr(tile.iterator, (rank + 1) % blocks)
+    arch.cluster_arrive()
+    arch.cluster_wait()
     arch.store(there, cute.Int32(100 * rank + blocks))
     arch.cluster_arrive()
     arch.cluster_wait()

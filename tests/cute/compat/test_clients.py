@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from basedsl import DSLError
 from basedsl_cute import pipeline, testing
 from basedsl_cute.arrays.address_owner import owner_of
 from basedsl_cute.base_dsl.enums import Arch
-from basedsl_cute.cutlass_dsl import BaseDSL
+from basedsl_cute.base_dsl.typing import get_c_pointers, get_mlir_types
+from basedsl_cute.cutlass_dsl import BaseDSL, new_from_mlir_values
 from basedsl_cute.hardware.unsupported import NotOfferedError
 from basedsl_cute.runtime import from_dlpack, make_ptr
 
@@ -285,3 +287,102 @@ def test_names_that_clients_replace():
     assert spec.ConstNone("x").name == "x"
     assert cute.utils.SmemAllocator.capacity_in_bytes("sm_90") == 227 * 1024
     assert cute.nvgpu.cpasync.ReductionKind.ADD is cute.ReductionOp.ADD
+
+
+class Options(NamedTuple):
+    """An argument that describes itself by its numbers, as clients' named tuples do."""
+
+    count: cute.Int32
+    text: str = "x"
+    factor: cute.Float32 = cute.Float32(0.5)
+
+    def _dynamic(self):
+        return [x for x in self if not isinstance(x, str)]
+
+    def __c_pointers__(self):
+        return [p for x in self._dynamic() for p in get_c_pointers(x)]
+
+    def __get_mlir_types__(self):
+        return [t for x in self._dynamic() for t in get_mlir_types(x)]
+
+    def __new_from_mlir_values__(self, values):
+        count, factor = (
+            new_from_mlir_values(x, [v]) for x, v in zip(self._dynamic(), values, strict=True)
+        )
+        return Options(count, self.text, factor)
+
+
+def test_numbers_in_an_object_that_describes_itself_are_dynamic(sim):
+    @cute.kernel
+    def kernel(out: cute.Tensor, options: Options):
+        out[0] = options.count * options.factor
+
+    @cute.jit
+    def run(out: cute.Tensor, options: Options):
+        kernel(out, options).launch(grid=1, block=1)
+
+    out = np.zeros(1, np.float32)
+    compiled = cute.compile(run, out, Options(cute.Int32(8)))
+    compiled(out, Options(cute.Int32(8)))
+    assert out[0] == 4
+    compiled(out, Options(cute.Int32(6), "x", cute.Float32(-1.5)))
+    assert out[0] == -9
+
+
+def test_values_that_do_not_fit_a_tree(sim):
+    @cute.jit
+    def host(n: cute.Int32):
+        new_from_mlir_values((n, 3), [n.ir_value()] * 3)
+
+    with pytest.raises(DSLError, match="gets 3 values for 2 numbers"):
+        host(2)
+
+
+def test_barriers_that_a_pipeline_allocates(sim):
+    @cute.kernel
+    def kernel(out: cute.Tensor):
+        t = cute.arch.thread_idx()[0]
+        smem = cute.utils.SmemAllocator()
+        reserved = cute.utils.SmemPartition.RESERVED
+        ring = smem.allocate_tensor(cute.Int32, 32, partition=reserved)
+        group = pipeline.CooperativeGroup(pipeline.Agent.Thread, 32)
+        pipe = pipeline.PipelineAsync.create(
+            num_stages=1, producer_group=group, consumer_group=group
+        )
+        if cute.arch.warp_idx() == 0:
+            state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 1)
+            pipe.producer_acquire(state)
+            ring[t] = 3 * t
+            pipe.producer_commit(state)
+        else:
+            state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 1)
+            pipe.consumer_wait(state)
+            out[t - 32] = ring[63 - t]
+
+    @cute.jit
+    def run(out: cute.Tensor):
+        kernel(out).launch(grid=1, block=64)
+
+    out = np.zeros(32, np.int32)
+    run(out)
+    assert out.tolist() == list(range(93, -1, -3))
+
+
+def test_upper_halves_of_products(sim):
+    @cute.kernel
+    def kernel(a: cute.Tensor, b: cute.Tensor, out: cute.Tensor):
+        t = cute.arch.thread_idx()[0]
+        out[t] = cute.arch.mul_hi(a[t], b[t])
+
+    @cute.jit
+    def run(a: cute.Tensor, b: cute.Tensor, out: cute.Tensor):
+        kernel(a, b, out).launch(grid=1, block=32)
+
+    rng = np.random.default_rng(0)
+    for dtype, wide in ((np.int32, np.int64), (np.uint32, np.uint64)):
+        a, b = (rng.integers(0, 2**32, 32, np.uint32).view(dtype) for _ in range(2))
+        out = np.zeros(32, dtype)
+        run(a, b, out)
+        assert (out == (a.astype(wide) * b.astype(wide) >> 32).astype(dtype)).all()
+    with pytest.raises(DSLError, match="takes 32-bit integers, not Int64"):
+        run(a.astype(np.int64), b, out)

@@ -6,7 +6,9 @@ import pytest
 import basedsl_cute as cute
 import basedsl_cute as cutlass
 from basedsl import DSLError
+from basedsl_cute.cuda import StreamHandle
 from basedsl_cute.cutlass_dsl import T, dsl_user_op, extract_mlir_values, new_from_mlir_values
+from basedsl_cute.device.driver import CudaStream
 
 
 @cute.kernel
@@ -142,6 +144,20 @@ def test_the_default_stream(target):
     on_stream(x, stream)
     cutlass.cuda.stream_sync(stream)
     assert x[0] == 1
+
+
+def test_a_stream_waits_for_another(target):
+    """Each launch adds to what the other stream has left there."""
+    cutlass.cuda.initialize_cuda_context()
+    one, two = (CudaStream(), CudaStream()) if target == "gpu" else map(StreamHandle, (11, 12))
+    x = np.zeros(1, np.float32)
+    for _ in range(20):
+        on_stream(x, one)
+        cutlass.cuda.wait_stream(two, one)
+        on_stream(x, two)
+        cutlass.cuda.wait_stream(one, two)
+    cutlass.cuda.stream_sync(one)
+    assert x[0] == 40
 
 
 def test_cuda_errors_have_their_code():

@@ -51,6 +51,31 @@ def run(*arguments, **options):
     )
 
 
+ASKING = """
+import numpy as np
+import cutlass
+cute = cutlass
+
+class Divisor:
+    def __init__(self, n):
+        self.kind = 7 if isinstance(n, int) else 5
+
+@cute.kernel
+def kernel(x: cute.Tensor, n: cutlass.Int32):
+    x[0], x[1] = Divisor(n).kind, Divisor(3).kind
+    x[2] = 2 if isinstance(n, cutlass.Int32) else 1
+    x[3] = 2 if isinstance(n, int) else 1
+
+@cute.jit
+def launch(x: cute.Tensor, n: cutlass.Int32):
+    kernel(x, n).launch(grid=1, block=1)
+
+x = np.zeros(4, np.float32)
+launch(x, 3)
+print(x)
+"""
+
+
 @pytest.fixture
 def program(tmp_path):
     path = tmp_path / "program.py"
@@ -61,6 +86,17 @@ def program(tmp_path):
 def test_a_program_runs_under_the_name_that_it_imports(sim, program):
     done = run("-m", "basedsl", "run", "--as", "cutlass", str(program), "--n", "3")
     assert done.stdout == "8.0 ['--n', '3'] __main__\n", done.stderr
+
+
+def test_a_program_tells_dynamic_numbers_from_pythons(sim, tmp_path):
+    """Programs for CuTe's DSL ask `isinstance(n, int)` for what is known while compiling."""
+    path = tmp_path / "program.py"
+    path.write_text(ASKING)
+    done = run("-m", "basedsl", "run", "--as", "cutlass", str(path))
+    assert done.stdout == "[5. 7. 2. 1.]\n", done.stderr
+    path.write_text(ASKING.replace("import cutlass\n", "import basedsl_cute as cutlass\n"))
+    done = run(str(path))
+    assert done.stdout == "[7. 7. 2. 2.]\n", done.stderr
 
 
 def test_install_as_by_hand(sim, program):

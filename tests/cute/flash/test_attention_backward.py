@@ -70,30 +70,19 @@ def test_the_kernel_for_hopper_with_masks(qkv, options, wanted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "wanted"),
-    [
-        ({"causal": True}, {"right": 0}),
-        (
-            {"mask": lambda b, h, q, k: k <= q + h and q // 64 != 1},
-            {"mask": lambda b, h, q, k: (k <= q + h) & (q // 64 != 1)},
-        ),
-    ],
-    ids=["causal", "mask"],
-)
-def test_the_kernel_for_hopper_with_products_ahead(options, wanted):
+def test_the_kernel_for_hopper_where_a_mask_hides_tiles_of_queries():
     q, k, v = normal(1, 200, 2, 64), normal(1, 130, 1, 64, seed=1), normal(1, 130, 1, 64, seed=2)
-    check(q, k, v, wanted, config=hopper.Config(ahead=True), **options)
+    options = {"mask": lambda b, h, q, k: k <= q + h and q // 64 != 1}
+    wanted = {"mask": lambda b, h, q, k: (k <= q + h) & (q // 64 != 1)}
+    check(q, k, v, wanted, config=hopper.Config(), **options)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("head", "head_v", "ahead"), [(256, 256, False), (128, 256, False), (128, 128, True)]
-)
-def test_the_kernel_for_hopper_with_shared_keys(head, head_v, ahead):
+@pytest.mark.parametrize(("head", "head_v"), [(256, 256), (128, 256)])
+def test_the_kernel_for_hopper_with_shared_keys(head, head_v):
     q, k = normal(1, 130, 1, head), normal(1, 70, 1, head, seed=1)
     v = normal(1, 70, 1, head_v, seed=2)
-    check(q, k, v, {"right": 0}, config=hopper.Config((64, 64), ahead=ahead), causal=True)
+    check(q, k, v, {"right": 0}, config=hopper.Config((64, 64)), causal=True)
 
 
 @pytest.mark.slow
@@ -108,7 +97,6 @@ def test_the_kernel_for_hopper_where_queries_see_nothing():
         ({"softcap": 2.0}, "take no changed scores"),
         ({"config": hopper.Config((128, 128))}, r"have no tile \(128, 128\)"),
         ({"config": hopper.Config((64, 64))}, r"have no tile \(64, 64\) for heads of 64"),
-        ({"config": hopper.Config((64, 64), ahead=True)}, "have no tile"),
     ],
 )
 def test_what_the_kernel_for_hopper_refuses(options, said):

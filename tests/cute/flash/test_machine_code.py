@@ -71,7 +71,6 @@ def check(head, config, variant):
     ("head", "config"),
     [
         (64, attention_backward.Config()),
-        (64, attention_backward.Config(ahead=True)),
         (128, attention_backward.Config()),
         (256, attention_backward.Config((64, 64))),
     ],

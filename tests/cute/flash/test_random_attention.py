@@ -23,7 +23,7 @@ from attention_reference import gradients, reference
 ml_dtypes = pytest.importorskip("ml_dtypes")
 
 IS_GPU = current_target().is_gpu
-DRAWS, LONGEST = (60, 700) if IS_GPU else (3, 100)
+DRAWS, LONGEST = (16, 700) if IS_GPU else (3, 100)
 HEADS = [(32, 64), (64, 64), (96, 96), (128, 128), (192, 128), (256, 256)]
 
 

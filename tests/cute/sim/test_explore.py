@@ -1,5 +1,7 @@
 """Schedules of warps and blocks: many are tried, and a seed repeats one."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -54,3 +56,12 @@ def test_some_schedules_deadlock_and_their_seed_repeats_it(monkeypatch):
 
 def test_a_correct_program_passes_under_all():
     assert explore(host, (np.zeros(3, np.int32), False), schedules=8) == []
+
+
+def test_it_is_the_simulator_that_runs_where_calls_are_for_a_gpu(monkeypatch):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
+    c = np.zeros(3, np.int32)
+    assert explore(host, (c, False), schedules=2) == []
+    assert cute.sim.profile(lambda x: host(x, False), c).kernel.name.startswith("two_locks")
+    assert c[2] == 2
+    assert os.environ["CUTE_DSL_ARCH"] == "sm_90a"

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
-from basedsl_cute.algebra.explained_calls import explain
+from .explained_calls import explain
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")

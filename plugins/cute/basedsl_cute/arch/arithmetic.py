@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import basedsl_cute.tensors.math as math
-from basedsl import DSLTypeError, Float32, Int32, Int64, Integer, Numeric, as_numeric, current_trace
+from basedsl import (
+    DSLTypeError,
+    Float32,
+    Int32,
+    Int64,
+    Integer,
+    Numeric,
+    Uint32,
+    Uint64,
+    as_numeric,
+    current_trace,
+)
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.tensors.kernel_scope import in_kernel
@@ -80,6 +91,23 @@ def log2(x: Any, fastmath: bool = True) -> Any:
     With `fastmath` PTX `lg2.approx` computes it (for Float32), else it is `cute.math.log2`.
     """
     return math.log2(x, fastmath=fastmath)
+
+
+@takes_location
+def mul_hi(a: int | Integer, b: int | Integer) -> Integer:
+    """Return the upper 32 bits of the product of the 32-bit integers `a` and `b` (PTX `mul.hi`), an
+    Int32 or, if one of them is a Uint32, a Uint32.
+
+    Raises DSLTypeError for other types.
+    """
+    numbers = [as_numeric(x) for x in (a, b)]
+    for number in numbers:
+        if not type(number).is_integer or type(number).width != 32:
+            raise DSLTypeError(f"mul_hi() takes 32-bit integers, not {type(number).__name__}")
+    narrow, wide = (Int32, Int64) if all(type(x).signed for x in numbers) else (Uint32, Uint64)
+    x, y = (number.to(narrow).to(wide) for number in numbers)
+    upper: Integer = ((x * y) >> 32).to(narrow)
+    return upper
 
 
 @takes_location

@@ -19,7 +19,7 @@ from basedsl_cute.dialect import define
 from basedsl_cute.dialect.ops import Copy, Recast, View
 from basedsl_cute.tensors.pointer import index_value, memref_type, storage_bits
 from basedsl_cute.tensors.tensor import Tensor
-from basedsl_cute.tensors.vectorized_access import accesses, load_vector, store_vector
+from basedsl_cute.tensors.vectorized_access import WIDEST, accesses, load_vector, store_vector
 
 
 def check_elements(source: Tensor, target: Tensor, what: str) -> None:
@@ -41,7 +41,7 @@ def contiguous_piece(tensor: Tensor, bits: int, align: int | None = None) -> Any
     """The IR value of all elements of a tensor as one memref of `bits` bits, aligned to `align`
     bytes (its size by default); None if contiguity or alignment is not proven. The shape is static.
     """
-    found = accesses(tensor)
+    found = accesses(tensor, max(WIDEST, bits // 8))
     n = bits // storage_bits(tensor.element_type)
     if len(found) != 1 or found[0].positions != tuple((i,) for i in range(n)):
         return None
@@ -88,7 +88,8 @@ def emit_copy(
     trace = current_trace("a copy")
     if any(piece is None for piece in pieces):
         with predicated(predicate):
-            store_vector(target, load_vector(source))
+            widest = max(WIDEST, bits // 8)
+            store_vector(target, load_vector(source, widest=widest), widest=widest)
         return
     holds = None if predicate is None else predicate.ir_value()
     Copy(

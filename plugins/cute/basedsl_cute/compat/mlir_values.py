@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-from basedsl import Numeric, flatten, rebuild
+import numpy as np
+
+from basedsl import DSLTypeError, Numeric, as_numeric, flatten, rebuild
 from basedsl_cute.dsl.cute import CUTE
 
 
@@ -18,10 +21,26 @@ def extract_mlir_values(value: Any) -> list[Any]:
 
 
 def new_from_mlir_values(value: Any, values: Sequence[Any]) -> Any:
-    """A tree like `value` with other SSA values, as many as `extract_mlir_values` returns."""
+    """A tree like `value` with other SSA values: as many as `extract_mlir_values` returns, or one
+    for each number too that is static in `value`, as `get_mlir_types` counts them. Raises
+    DSLTypeError for another number of values.
+    """
     node, leaves = flatten(value)
+    replaced = [leaf for leaf in leaves if _is_dynamic(leaf)]
+    if len(values) != len(replaced):
+        replaced = [leaf for leaf in leaves if _is_dynamic(leaf) or _is_number(leaf)]
+    if len(values) != len(replaced):
+        raise DSLTypeError(
+            f"new_from_mlir_values() gets {len(values)} values for {len(replaced)} numbers"
+        )
     new = iter(values)
-    return rebuild(node, [_with(leaf, next(new)) if _is_dynamic(leaf) else leaf for leaf in leaves])
+    chosen = {id(leaf) for leaf in replaced}
+    made = [_with(leaf, next(new)) if id(leaf) in chosen else leaf for leaf in leaves]
+    return rebuild(node, made)
+
+
+def _is_number(leaf: Any) -> bool:
+    return isinstance(leaf, Numeric | int | float)
 
 
 def _is_dynamic(leaf: Any) -> bool:
@@ -31,7 +50,10 @@ def _is_dynamic(leaf: Any) -> bool:
 
 
 def _with(leaf: Any, value: Any) -> Any:
-    return type(leaf).from_value(value) if isinstance(leaf, Numeric) else leaf.with_ir_value(value)
+    if _is_number(leaf):
+        leaf = as_numeric(leaf)
+        return type(leaf).from_value(value)
+    return leaf.with_ir_value(value)
 
 
 def is_dynamic_expression(value: Any) -> bool:
@@ -52,7 +74,13 @@ def get_mlir_types(value: Any) -> list[Any]:
 
 
 def get_c_pointers(value: Any) -> list[Any]:
-    """Return the list that `__c_pointers__` of the argument `value` gives; an empty one where it
-    has no such method.
+    """Return the list that `__c_pointers__` of the argument `value` gives, or of a number, static
+    in a host program, the address of its C storage; an empty one for other objects.
     """
-    return list(value.__c_pointers__()) if hasattr(value, "__c_pointers__") else []
+    if hasattr(value, "__c_pointers__"):
+        return list(value.__c_pointers__())
+    if isinstance(value, Numeric) and not value.is_dynamic:
+        storage = np.array([value.value], type(value).numpy_dtype)
+        # The pointer keeps the bytes alive.
+        return [ctypes.pointer(ctypes.create_string_buffer(storage.tobytes(), storage.nbytes))]
+    return []

@@ -34,7 +34,6 @@ INSTEAD = {
     "arch.nvvm_wrappers": "cute.arch has an instruction's wrapper, or inline_ptx()",
     "arch.sext_unpacked_i4_i8_intrinsic": "convert a vector of Int4 by .to(cute.Int8)",
     "utils.block_copy": "cute.copy of what cpasync.tma_partition returns",
-    "pipeline.alloc_reserved_mbarrier": "utils.SmemAllocator().allocate_array(cute.Int64, count)",
     "cutlass_dsl.debug_print_mlir_values": _DEBUGGING,
     "cutlass_dsl.set_dynamic_debug": _DEBUGGING,
 }

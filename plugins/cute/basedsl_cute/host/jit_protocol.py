@@ -18,7 +18,16 @@ from typing import Any
 import numpy as np
 
 from basedsl import (
+    BFloat16,
+    Boolean,
     DSLCallError,
+    Float16,
+    Float32,
+    Float64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
     Numeric,
     NumericArgument,
     PartsArgument,
@@ -32,6 +41,11 @@ from basedsl_cute.host.tensor_argument import pointer_argument, tensor_argument
 
 _METHODS = ("__c_pointers__", "__get_mlir_types__", "__new_from_mlir_values__")
 _BUILT_IN = (HostTensor, HostPointer, Numeric)
+# MLIR's types of numbers; its integers have no sign.
+_OF_MLIR: dict[str, type[Numeric]] = {
+    "i1": Boolean, "i8": Int8, "i16": Int16, "i32": Int32, "i64": Int64, "f16": Float16,
+    "bf16": BFloat16, "f32": Float32, "f64": Float64,
+}  # fmt: skip
 
 
 def protocol_argument(value: Any, name: str) -> ProtocolArgument | None:
@@ -58,8 +72,10 @@ def _part(pointer: Any, type_: Any, name: str) -> Any:
         return pointer_argument(pointer, name)
     if isinstance(type_, type) and issubclass(type_, Numeric):
         return NumericArgument(type_)
+    if str(type_) in _OF_MLIR:
+        return NumericArgument(_OF_MLIR[str(type_)])
     raise DSLCallError(
-        f"'{name}': __get_mlir_types__ gives {type_!r}, which is not a numeric type",
+        f"'{name}': __get_mlir_types__ gives {type_}, which is not a numeric type",
         hint="cute.cutlass_dsl.T.i32() and the like, a numeric type as Int32, or what "
         "__get_mlir_types__ of a tensor gives",
     )

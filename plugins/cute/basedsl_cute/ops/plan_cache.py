@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, TypeVar
+
+from basedsl_cute.hardware.targets import ENVIRONMENT_VARIABLE
 
 MOST_PLANS = 4096
 
 T = TypeVar("T")
+
+
+def asked_target() -> str | None:
+    """Return the target that the environment asks for. With the arrays' device it tells targets
+    apart, and is a tenth of asking the driver.
+    """
+    return os.environ.get(ENVIRONMENT_VARIABLE)
 
 
 class PlanCache(dict[Any, T]):

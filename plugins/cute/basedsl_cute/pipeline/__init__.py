@@ -21,6 +21,7 @@ from basedsl_cute.pipeline.mbarrier_pipelines import (
     PipelineAsync,
     PipelineCpAsync,
     PipelineTmaAsync,
+    alloc_reserved_mbarrier,
 )
 from basedsl_cute.pipeline.order import PipelineOrder
 from basedsl_cute.pipeline.participants import (
@@ -64,6 +65,7 @@ __all__ = [
     "PipelineUserType",
     "ProducerHandle",
     "agent_sync",
+    "alloc_reserved_mbarrier",
     "arrive_and_wait",
     "make_pipeline_state",
     "pipeline_init_arrive",

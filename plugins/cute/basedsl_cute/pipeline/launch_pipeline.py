@@ -33,7 +33,7 @@ class PipelineClcFetchAsync(PipelineAsync):
     def create(  # type: ignore[override]
         cls,
         *,
-        barrier_storage: Any,
+        barrier_storage: Any = None,
         num_stages: int,
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,

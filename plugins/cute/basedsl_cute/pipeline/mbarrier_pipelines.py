@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl import DSLTypeError, Int32, is_dynamic, logical_not, user_span
+from basedsl import DSLTypeError, Int32, Int64, is_dynamic, logical_not, user_span
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.arch import mbarrier
@@ -133,7 +133,7 @@ class PipelineAsync:
     def create(
         cls,
         *,
-        barrier_storage: Any,
+        barrier_storage: Any = None,
         num_stages: int,
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
@@ -143,7 +143,8 @@ class PipelineAsync:
     ) -> PipelineAsync:
         """Make a pipeline and initialise its barriers; every thread of the block calls it.
 
-        - `barrier_storage`: a pointer to 2 * num_stages words of 8 bytes of shared memory.
+        - `barrier_storage`: a pointer to 2 * num_stages words of 8 bytes of shared memory; by
+          default they are allocated.
         - `num_stages`: a static number from 1.
         - `producer_group`, `consumer_group`: the arrivals that fill and that empty a stage.
         - `producer_mask`, `consumer_mask`: the static rank in the cluster of the block at whose
@@ -288,7 +289,7 @@ class PipelineTmaAsync(PipelineAsync):
     def create(  # type: ignore[override]
         cls,
         *,
-        barrier_storage: Any,
+        barrier_storage: Any = None,
         num_stages: int,
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
@@ -390,10 +391,20 @@ def initialise_stages(storage: Any, stages: int, producers: int, consumers: int)
     each.
     """
     check_stages(stages)
+    if storage is None:
+        storage = alloc_reserved_mbarrier(2 * stages)
     full, empty = storage, storage + stages
     both = ((full, producers), (empty, consumers))
     initialise_barriers([(which + i, size) for i in range(stages) for which, size in both])
     return full, empty
+
+
+@takes_location
+def alloc_reserved_mbarrier(count: int) -> Any:
+    """Allocate shared memory for `count` barriers, of 8 bytes each, and return the pointer. A
+    pipeline that is made without `barrier_storage` does so.
+    """
+    return arch.alloc_smem(Int64, count, alignment=8)
 
 
 def initialise_barriers(barriers: list[tuple[Any, int]]) -> None:

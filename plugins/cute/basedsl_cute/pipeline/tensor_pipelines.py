@@ -124,7 +124,7 @@ class PipelineTmaUmma(PipelineOfMma):
     def create(  # type: ignore[override]
         cls,
         *,
-        barrier_storage: Any,
+        barrier_storage: Any = None,
         num_stages: int,
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
@@ -193,7 +193,7 @@ class PipelineOfMmaAndThreads(PipelineOfMma):
     def create(  # type: ignore[override]
         cls,
         *,
-        barrier_storage: Any,
+        barrier_storage: Any = None,
         num_stages: int,
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
@@ -270,7 +270,7 @@ class PipelineTmaMultiConsumersAsync(PipelineTmaUmma):
     def create(  # type: ignore[override]
         cls,
         *,
-        barrier_storage: Any,
+        barrier_storage: Any = None,
         num_stages: int,
         producer_group: CooperativeGroup,
         consumer_group_umma: CooperativeGroup,

@@ -11,7 +11,7 @@ import numpy as np
 
 from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.sim.errors import SimulationError
-from basedsl_cute.sim.options import SimOptions
+from basedsl_cute.sim.options import SimOptions, simulated
 
 _seed: contextvars.ContextVar[int] = contextvars.ContextVar("schedule_seed", default=0)
 
@@ -45,7 +45,8 @@ def explore(
         own = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
         token = _seed.set(seed)
         try:
-            function(*own)
+            with simulated():
+                function(*own)
         except SimulationError as error:
             error.add_note(f"CUTE_DSL_SCHEDULE_SEED={seed} repeats this schedule")
             failures.append(Failure(seed, error))

@@ -294,6 +294,10 @@ def _run_groups(
             check_visits(launch, group.block, min(other.cluster_waits for other in own))
             if group.block.has_tensor_memory:
                 check_freed(group.block)
+    for group in groups:
+        if group.first_warp == 0 and group.block.shadow is not None:
+            group.block.shadow.give_back()
+            group.block.shadow = None
 
 
 # Blocks in lock step -----------------------------------------------------------------------------

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, cast
+
+_ARCH = "CUTE_DSL_ARCH"
 
 LockstepWidth = Literal["warp", "block", "grid"]
 """The lanes that one call of the generated function runs in lock step: a warp, a block, or many
@@ -56,3 +61,17 @@ class SimOptions:
             max_steps=settings.max_steps,
             schedule_seed=settings.schedule_seed,
         )
+
+
+@contextlib.contextmanager
+def simulated() -> Iterator[None]:
+    """Calls run on the simulator meanwhile, in all threads of the process, also where a GPU is."""
+    before = os.environ.get(_ARCH)
+    os.environ[_ARCH] = "sim"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_ARCH]
+        else:
+            os.environ[_ARCH] = before

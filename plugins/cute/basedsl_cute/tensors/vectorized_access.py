@@ -36,8 +36,8 @@ class Access:
     positions: tuple[tuple[int, ...], ...]
 
 
-def accesses(tensor: Tensor) -> list[Access]:
-    """The accesses to all elements of a tensor, each memory element once.
+def accesses(tensor: Tensor, widest: int = WIDEST) -> list[Access]:
+    """The accesses to all elements of a tensor, of up to `widest` bytes, each memory element once.
 
     Raises DSLTypeError for a dynamic shape.
     """
@@ -50,7 +50,7 @@ def accesses(tensor: Tensor) -> list[Access]:
             hint="tile it with a static tiler first, index it element by element, or call with "
             "from_dlpack(array), whose shape is static",
         )
-    together = _widest(tensor)
+    together = _widest(tensor, widest)
     return [
         Access(_index(tensor, dynamic.add(start, first)), positions)
         for start, at in _starts(outer)
@@ -141,7 +141,7 @@ def _fits(offsets: list[int], width: int) -> bool:
     return all(o - o % width + i in known for o in offsets for i in range(width))
 
 
-def _widest(tensor: Tensor) -> int:
+def _widest(tensor: Tensor, widest: int) -> int:
     """The number of elements of the widest access that alignment allows; 0 for no limit."""
     pointer = tensor.pointer
     limits: list[int] = []
@@ -164,8 +164,8 @@ def _widest(tensor: Tensor) -> int:
         limits.append(dynamic.divisibility(pointer.offset))
     if pointer.space == "rmem" and not limits and bits >= 8:
         return 0
-    widest = max(1, min(WIDEST, pointer.base_align) * 8 // bits)
-    limit = math.gcd(limit, widest)
+    most = max(1, min(widest, pointer.base_align) * 8 // bits)
+    limit = math.gcd(limit, most)
     return limit & -limit
 
 
@@ -190,11 +190,11 @@ def _index(tensor: Tensor, offset: Any) -> Any:
 # Loading and storing -----------------------------------------------------------------------------
 
 
-def load_vector(tensor: Tensor, cache: str | None = None) -> Any:
+def load_vector(tensor: Tensor, cache: str | None = None, widest: int = WIDEST) -> Any:
     """Emit the loads of all elements, as a vector in colexicographic order of the shape.
 
-    `cache` is the cache modifier of the operation `cute.load`. Raises DSLTypeError for a dynamic
-    shape, and for one without elements.
+    `cache` is the cache modifier of the operation `cute.load`, `widest` the most bytes of an
+    access. Raises DSLTypeError for a dynamic shape, and for one without elements.
     """
     trace = current_trace("loading a tensor")
     refuse_tensor_memory(tensor.memspace, "read")
@@ -204,7 +204,7 @@ def load_vector(tensor: Tensor, cache: str | None = None) -> Any:
     if n == 0:
         raise DSLTypeError(f"a tensor of shape {tensor.shape} has no elements to load")
     tensor.check_elements(trace, range(n))
-    parts = [(access, _load(trace, tensor, access, cache)) for access in accesses(tensor)]
+    parts = [(access, _load(trace, tensor, access, cache)) for access in accesses(tensor, widest)]
     elements: list[Any] = [None] * n
     if len(parts) == 1 and len(parts[0][0].positions) > 1:
         order = [0] * n
@@ -220,12 +220,16 @@ def load_vector(tensor: Tensor, cache: str | None = None) -> Any:
     return splat(elements[0], n) if len(parts) == 1 else from_elements(elements)
 
 
-def store_vector(tensor: Tensor, vector: Any, cache: str | None = None) -> None:
-    """Emit the stores of all elements from a vector; the last element at an address counts."""
+def store_vector(
+    tensor: Tensor, vector: Any, cache: str | None = None, widest: int = WIDEST
+) -> None:
+    """Emit the stores of all elements from a vector, in accesses of up to `widest` bytes; the last
+    element at an address counts.
+    """
     trace = current_trace("storing a tensor")
     refuse_tensor_memory(tensor.memspace, "write")
     dialect = define(trace.bindings)
-    found = accesses(tensor)
+    found = accesses(tensor, widest)
     tensor.check_elements(trace, range(int(algebra.size(tensor.shape))))
     for access in found:
         order = [positions[-1] for positions in access.positions]

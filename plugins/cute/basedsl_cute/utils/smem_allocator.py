@@ -92,13 +92,18 @@ class SmemAllocator:
 
     @takes_location
     def allocate_array(
-        self, element_type: type[Numeric], num_elems: int = 1, byte_alignment: int = 1
+        self,
+        element_type: type[Numeric],
+        num_elems: int = 1,
+        byte_alignment: int = 1,
+        *,
+        partition: Any = None,
     ) -> Pointer:
         """Allocate `num_elems` consecutive elements of `element_type`, a static number, and return
         a pointer to them.
 
-        They are aligned to 16 bytes at least, or to `byte_alignment`, a power of two. Raises
-        DSLTypeError for other arguments.
+        They are aligned to 16 bytes at least, or to `byte_alignment`, a power of two. `partition`
+        is accepted and not used. Raises DSLTypeError for other arguments.
         """
         if type(num_elems) is not int or num_elems < 0:
             raise DSLTypeError(f"allocate_array() takes a static count, not {num_elems!r}")
@@ -115,13 +120,16 @@ class SmemAllocator:
         layout: Any,
         byte_alignment: int | None = None,
         swizzle: Any = None,
+        *,
+        partition: Any = None,
     ) -> Tensor:
         """Allocate a tensor of `element_type` and of `layout` (or a shape, compact and
         column-major), and return it.
 
         It is aligned to 16 bytes at least, or to `byte_alignment`. A `swizzle` acts on bits of the
-        byte address; that of a composed layout acts on elements; both go to the pointer. Raises
-        DSLTypeError for a layout that is not static or maps two coordinates to one place.
+        byte address; that of a composed layout acts on elements; both go to the pointer.
+        `partition` is accepted and not used. Raises DSLTypeError for a layout that is not static or
+        maps two coordinates to one place.
         """
         layout = as_layout(layout)
         plain = layout

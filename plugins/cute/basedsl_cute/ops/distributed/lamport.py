@@ -18,7 +18,6 @@ import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.distributed.signals import now
 from basedsl_cute.ops.distributed.exchange import (
-    Plan,
     address_of,
     end_turns,
     fragment_of,
@@ -36,10 +35,12 @@ def buffer_bytes(blocks: int, ranks: int, threads: int) -> int:
     return blocks * BUFFERS * ranks * threads * 16
 
 
-def _place(w: Any, rank: Any, turn: Any, slot: Any, source: Any, plan: Plan) -> Any:
-    """Return the address of this thread's vector of `source` in buffers `slot` of `rank`."""
+def _place(w: Any, rank: Any, turn: Any, slot: Any, source: Any, width: int) -> Any:
+    """Return the address of this thread's vector of `source` in buffers `slot` of `rank`, which
+    have `width` vectors.
+    """
     number = (slot * BUFFERS + (turn % BUFFERS).to(cute.Int32)) * w.num_ranks
-    vector = (number + source) * plan.threads + arch.thread_idx()[0]
+    vector = (number + source) * width + arch.thread_idx()[0] % width
     return w.peer(rank).iterator.toint() + cute.Int64(vector) * 16
 
 
@@ -69,7 +70,7 @@ def _arrived(address: Any, w: Any, slot: Any, source: Any):
 
 
 @cute.jit
-def push_vector(own: Any, w: Any, turn: Any, slot: Any, plan: cute.Constexpr):
+def push_vector(own: Any, w: Any, turn: Any, slot: Any, width: cute.Constexpr):
     """Push this thread's vector, a fragment, to all peers, through the buffers `slot`."""
     bits = cute.recast_tensor(own, cute.Uint32)
     words = [cute.Uint32(0) if bits[n] == EMPTY else bits[n] for n in range(_WORDS)]
@@ -77,11 +78,13 @@ def push_vector(own: Any, w: Any, turn: Any, slot: Any, plan: cute.Constexpr):
         bits[n] = words[n]
     for step in cute.range_constexpr(1, w.num_ranks):
         peer = (w.rank + step) % w.num_ranks
-        _store(_place(w, peer, turn, slot, w.rank, plan), words)
+        _store(_place(w, peer, turn, slot, w.rank, width), words)
 
 
 @cute.jit
-def sum_vectors(own: Any, total: Any, w: Any, turn: Any, slot: Any, plan: cute.Constexpr):
+def sum_vectors(
+    own: Any, total: Any, w: Any, turn: Any, slot: Any, plan: cute.Constexpr, width: cute.Constexpr
+):
     """Add all ranks' vectors of this thread in Float32 `total`, in the order of ranks: what was
     pushed from `own`, and the peers' when they arrive.
     """
@@ -91,7 +94,7 @@ def sum_vectors(own: Any, total: Any, w: Any, turn: Any, slot: Any, plan: cute.C
         if source == w.rank:
             cute.autovec_copy(own, part)
         else:
-            arrived = _arrived(_place(w, w.rank, turn, slot, source, plan), w, slot, source)
+            arrived = _arrived(_place(w, w.rank, turn, slot, source, width), w, slot, source)
             for n in cute.range_constexpr(_WORDS):
                 got[n] = arrived[n]
         value = part.load().to(cute.Float32)
@@ -101,14 +104,14 @@ def sum_vectors(own: Any, total: Any, w: Any, turn: Any, slot: Any, plan: cute.C
 
 
 @cute.jit
-def empty_buffers(w: Any, turn: Any, slot: Any, plan: cute.Constexpr):
+def empty_buffers(w: Any, turn: Any, slot: Any, width: cute.Constexpr):
     """Empty this thread's place in the next but one buffers of `slot`: by all threads of a block,
     of which any may have a vector then.
     """
     empty = [cute.Uint32(EMPTY)] * _WORDS
     for source in cute.range_constexpr(w.num_ranks):
         if source != w.rank:
-            _store(_place(w, w.rank, turn + 2, slot, source, plan), empty)
+            _store(_place(w, w.rank, turn + 2, slot, source, width), empty)
 
 
 @cute.kernel
@@ -120,11 +123,11 @@ def lamport_kernel(x: cute.Tensor, y: cute.Tensor, w: Any, count: cute.Int32, pl
     if i < count:
         own, total = fragment_of(plan), fragment_of(plan, cute.Float32)
         cute.autovec_copy(vectors_at(address_of(x, 0, plan), plan)[None, i], own[None, 0])
-        push_vector(own[None, 0], w, turn, block, plan)
-        sum_vectors(own[None, 0], total[None, 0], w, turn, block, plan)
+        push_vector(own[None, 0], w, turn, block, plan.threads)
+        sum_vectors(own[None, 0], total[None, 0], w, turn, block, plan, plan.threads)
         result = rounded(total, plan)
         cute.autovec_copy(result[None, 0], vectors_at(address_of(y, 0, plan), plan)[None, i])
-    empty_buffers(w, turn, block, plan)
+    empty_buffers(w, turn, block, plan.threads)
     end_turns(w, turn + 1)
 
 

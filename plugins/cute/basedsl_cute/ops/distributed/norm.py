@@ -13,71 +13,16 @@ from basedsl_cute.ops.distributed.exchange import (
     load_chunk,
     push_fragment,
     push_to_all,
-    rounded,
-    store_chunk,
     sum_chunks,
     wait_for_peers,
 )
-
-
-@cute.jit
-def _sum_of_block(value: Any, partial: Any, threads: cute.Constexpr):
-    """Return the sum of `value` over the block's threads; `partial` has a word of each warp."""
-    total = arch.warp_reduction_sum(value)
-    warps = cute.ceil_div(threads, arch.WARP_SIZE)
-    if arch.lane_idx() == 0:
-        partial[arch.warp_idx()] = total
-    arch.sync_threads()
-    result = partial[0]
-    for n in cute.range_constexpr(1, warps):
-        result += partial[n]
-    arch.sync_threads()
-    return result
-
-
-@cute.jit
-def write_norm(
-    total: Any,
-    before: Any,
-    residual: Any,
-    weight: Any,
-    y: Any,
-    row: Any,
-    count: Any,
-    epsilon: Any,
-    plan: cute.Constexpr,
-):
-    """Add the residual `before` to the Float32 sums `total` of a row, and write it and its norm."""
-    warps = cute.ceil_div(plan.threads, arch.WARP_SIZE)
-    partial = cute.make_tensor(arch.alloc_smem(cute.Float32, warps), warps)
-    for u in cute.range_constexpr(plan.unroll):
-        if u * plan.threads + arch.thread_idx()[0] < count:
-            summed = total[None, u].load() + before[None, u].load().to(cute.Float32)
-            total[None, u].store(summed)
-        else:
-            total[None, u].fill(0.0)
-    kept = rounded(total, plan)
-    store_chunk(kept, address_of(residual, row * count, plan), count, plan)
-    # The weights are in the L1 cache: registers that kept them would cost a resident block.
-    scale = fragment_of(plan)
-    load_chunk(address_of(weight, 0, plan), count, scale, plan)
-    value = kept.load().to(cute.Float32)
-    squares = (value * value).reduce(cute.ReductionOp.ADD, cute.Float32(0.0), 0)
-    squares = _sum_of_block(squares, partial, plan.threads)
-    columns = (count * plan.vector).to(cute.Float32)
-    factor = cute.math.rsqrt(squares / columns + epsilon)
-    result = fragment_of(plan, cute.Float32)
-    value = kept.load().to(cute.Float32)
-    result.store(value * factor * scale.load().to(cute.Float32))
-    store_chunk(rounded(result, plan), address_of(y, row * count, plan), count, plan)
+from basedsl_cute.ops.distributed.lamport_norm import lamport_norm_kernel
+from basedsl_cute.ops.distributed.norm_row import NormArrays, write_norm
 
 
 @cute.kernel
 def norm_kernel(
-    x: cute.Tensor,
-    residual: cute.Tensor,
-    weight: cute.Tensor,
-    y: cute.Tensor,
+    arrays: NormArrays,
     w: Any,
     rows: cute.Int32,
     count: cute.Int32,
@@ -88,6 +33,7 @@ def norm_kernel(
 
     A row has `count` vectors, at most a chunk; a block takes one row at a time.
     """
+    x, residual = arrays.x, arrays.residual
     block, blocks = arch.block_idx()[0], arch.grid_dim()[0]
     turn = w.signals.counter(block)
     push_to_all(address_of(x, block * count, plan), count, w, turn, plan)
@@ -106,7 +52,7 @@ def norm_kernel(
         wait_for_peers(w, turn)
         total = fragment_of(plan, cute.Float32)
         sum_chunks(address_of(x, row * count, plan), count, w, turn, total, plan)
-        write_norm(total, before, residual, weight, y, row, count, epsilon, plan)
+        write_norm(total, before, arrays, row, count, epsilon, plan)
         turn += 1
     end_turns(w, turn)
 
@@ -124,13 +70,22 @@ def all_reduce_norm(
     blocks: cute.Int32,
     stream: cute.Int64,
     plan: cute.Constexpr,
+    width: cute.Constexpr,
 ):
-    """Launch `norm_kernel` on flat tensors."""
-    # Two resident blocks hide each other's waits, where their registers allow it.
-    resident = min(2, 1024 // plan.threads) if plan.unroll * plan.vector_bytes <= 64 else 1
-    norm_kernel(x, residual, weight, y, w, rows, count, epsilon, plan).launch(
-        grid=blocks,
-        block=plan.threads,
-        stream=cute.Stream(stream.ir_value()),
-        min_blocks_per_mp=resident,
-    )
+    """Launch `norm_kernel` on flat tensors; or `lamport_norm_kernel`, with a block for each row, if
+    `width` is that of the buffers.
+    """
+    arrays, on = NormArrays(x, residual, weight, y), cute.Stream(stream.ir_value())
+    if cute.const_expr(width is not None):
+        lamport_norm_kernel(arrays, w, rows, count, epsilon, plan, width).launch(
+            grid=rows, block=plan.threads, stream=on, min_blocks_per_mp=1
+        )
+    else:
+        # Two resident blocks hide each other's waits, where their registers allow it.
+        fits = plan.unroll * plan.vector_bytes <= 64
+        norm_kernel(arrays, w, rows, count, epsilon, plan).launch(
+            grid=blocks,
+            block=plan.threads,
+            stream=on,
+            min_blocks_per_mp=min(2, 1024 // plan.threads) if fits else 1,
+        )

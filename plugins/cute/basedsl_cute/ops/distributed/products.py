@@ -26,6 +26,7 @@ _HALF_ALIGN = 1024  # bytes
 # Waves of the largest tiles up to which smaller ones were as fast or faster before a sum (measured
 # between two H200s, bench/results/2026-11-22-distributed.md).
 _FEW_WAVES = 8
+_FEW_BYTES = 350e6  # of both matrices: tiles of 128 x 128 load larger ones too often
 # Cycles until the first of what a peer pushes is there, and the bytes that arrive in a cycle
 # (measured between two H200s).
 _LATENCY, _LINK = 8750, 170
@@ -203,7 +204,8 @@ def _chosen(
 
     wide = max(CANDIDATES, key=lambda one: math.prod(one["tile"][:2]))["tile"]
     waves = -(-rows * ranks // wide[0]) * -(-n // wide[1]) / blocks
-    small = not gathers and waves <= _FEW_WAVES
+    nbytes = (rows * ranks + n) * k * _SIZE
+    small = not gathers and waves <= _FEW_WAVES and nbytes <= _FEW_BYTES
     every = (
         one | ({"producer_registers": _MOVER_REGISTERS} if moves else {})
         for one in CANDIDATES

@@ -13,7 +13,6 @@ from basedsl import DSLCallError, DSLTypeError
 from basedsl_cute.distributed import SymmetricTensor, simulated
 from basedsl_cute.ops.distributed import collectives, lamport, norm, to_all
 from basedsl_cute.ops.distributed.exchange import Plan, ring_bytes
-from basedsl_cute.ops.distributed.lamport_norm import lamport_norm
 from basedsl_cute.ops.distributed.launches import Flat, Launch, Launches
 
 _FLOATS = (cute.Float32, cute.Float16, cute.BFloat16)
@@ -185,17 +184,20 @@ class Workspace:
         vector = min(_vector(one, b, a.row * a.dtype.width // 8) for one in (a, r, v))
         count = a.row // vector
         every = -(-count // self.threads)  # vectors of a thread, if all of a block share a row
-        fits = every <= 2 * _UNROLL and every * a.rows <= self.blocks
+        together = max(1, min(every, 1024 // self.threads))  # buffers that a block fills at once
+        unroll = -(-every // together)
+        fits = unroll <= 2 * _UNROLL and unroll * together * a.rows <= self.blocks
         if fits and vector * a.dtype.width == 128:
-            plan = _plan(a.dtype, self.threads, every, vector, self.chunk_bytes)
-            return Launch(lamport_norm, self.buffers, (a.rows, count, epsilon), (plan,))
+            plan = _plan(a.dtype, self.threads * together, unroll, vector, self.chunk_bytes)
+            numbers = a.rows, count, epsilon, a.rows
+            return Launch(norm.all_reduce_norm, self.buffers, numbers, (plan, self.threads))
         threads = min(self.threads, max(32, -(-count // 32) * 32))
         unroll = -(-count // threads)
         plan = _plan(a.dtype, threads, unroll, vector, self.chunk_bytes)
         if plan.chunk * plan.vector_bytes > self.chunk_bytes:
             raise DSLCallError(f"a row of {a.row} elements is more than {self.chunk_bytes} bytes")
         numbers = a.rows, count, epsilon, min(self.blocks, a.rows)
-        return Launch(norm.all_reduce_norm, self.rings, numbers, (plan,))
+        return Launch(norm.all_reduce_norm, self.rings, numbers, (plan, None))
 
     # Choices -------------------------------------------------------------------------------------
 
@@ -205,7 +207,7 @@ class Workspace:
 
     def _algorithm(self, a: Flat, b: Flat) -> str:
         ranks = self.num_ranks
-        small = min(self._lamport_bytes, (1 << 20) // ranks)
+        small = min(self._lamport_bytes, 1 << 20 if ranks == 2 else (1 << 20) // ranks)
         if a.nbytes <= small and _vector(a, b) * a.dtype.width == 128:
             return "lamport"
         return "one_shot" if ranks == 2 or a.nbytes * ranks <= 1 << 20 else "two_shot"

@@ -36,7 +36,6 @@ from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention as hopper
 
 _MOST_SPLITS = 128
-_MOST_WAVES = 8  # of blocks that share keys
 _LAYOUTS = ("bshd", "bhsd")
 
 
@@ -132,13 +131,21 @@ def attention(
         torch_attention.is_compiling()
         or torch_attention.needs_gradient((q, k, v, bias, alibi, sinks))
     ):
-        given = (seqused_k, block_table, q_scale, k_scale, v_scale, out, config)
-        if any(x is not None for x in given):
-            raise DSLTypeError(
-                "attention computes no gradients with seqused_k, block_table, q_scale, k_scale, "
-                "v_scale, out or config",
-                hint="call it under torch.no_grad()",
-            )
+        apart = {
+            "seqused_k": seqused_k,
+            "block_table": block_table,
+            "q_scale": q_scale,
+            "k_scale": k_scale,
+            "v_scale": v_scale,
+            "out": out,
+            "config": config,
+        }
+        for name, x in apart.items():
+            if x is not None:
+                raise DSLTypeError(
+                    f"attention takes no {name} under torch.compile, or with gradients",
+                    hint="call it under torch.no_grad(), outside of what is compiled",
+                )
         options = {
             "scale": scale,
             "causal": causal,
@@ -226,8 +233,8 @@ HOPPER_CONFIGS = {
     ),
     128: (
         hopper.Config((128, 128), query_stages=2, persistent=True),
-        hopper.Config((128, 160), persistent=True, between=False, pinned=False),
-        hopper.Config((128, 96), turns=True, persistent=True, between=False),
+        hopper.Config((128, 160), persistent=True, between=False),
+        hopper.Config((128, 96), query_stages=2, turns=True, persistent=True, between=False),
     ),
     192: (
         hopper.Config((128, 96), persistent=True),
@@ -240,12 +247,18 @@ HOPPER_CONFIGS = {
         hopper.Config((64, 48), persistent=True),
     ),
 }
-NARROW_CONFIG = hopper.Config((128, 128), persistent=True)  # of elements of 8 bits
+# Of elements of 8 bits, with heads up to 128 elements, and wider ones.
+NARROW_CONFIGS = (
+    hopper.Config((128, 160), turns=True, persistent=True),
+    hopper.Config((128, 128), persistent=True),
+)
 # With few keys a block's beginning and end weigh more than the turns of its warpgroups.
 _FEW_KEYS = 1024
 _HOPPER_WINDOW = hopper.Config((128, 128), query_stages=2, persistent=True)
 _HOPPER_MASK = hopper.Config((128, 128), query_stages=2, persistent=True, between=False)
-_HOPPER_FEW_KEYS = hopper.Config((128, 128), query_stages=2, turns=True, persistent=True)
+_HOPPER_FEW_KEYS = hopper.Config(
+    (128, 128), query_stages=2, turns=True, persistent=True, between=False
+)
 
 
 def _chosen(
@@ -254,7 +267,7 @@ def _chosen(
     """The configuration: heads packed where there are few queries, keys split for few blocks."""
     target = current_target()
     if q.dtype.width == 8:
-        return NARROW_CONFIG
+        return NARROW_CONFIGS[max(extents.head, extents.head_v) > 128]
     if target.is_gpu and WGMMA.is_met_by(target) and is_dense and longest > 64 and extents.keys > 0:
         width = max(extents.head, extents.head_v)
         bounded, free, scored = next(found for w, found in HOPPER_CONFIGS.items() if width <= w)
@@ -278,17 +291,34 @@ def _chosen(
     overlap = target.is_gpu and DEPENDENT_LAUNCH.is_met_by(target)
     config = ampere.Config(tile, warps, packed, overlap=overlap)
     blocks = -(-longest * packed // tile[0]) * (extents.heads // packed) * extents.batches
-    steps = -(-extents.keys // tile[1])
     if warps == 1:
-        resident = _multiprocessors(q) * 4  # blocks that have loads in flight at a time
-        splits = min(resident // max(blocks, 1), steps // 4)
-        if splits < 2:
-            # Many short blocks leave less of the last ones alone.
-            splits = min(-(-_MOST_WAVES * resident // max(blocks, 1)), steps // 16)
-    else:
-        splits = min(_multiprocessors(q) * 2 // max(blocks, 1), steps // 4)
-    splits = min(_MOST_SPLITS, splits)
+        return _with_splits(config, blocks, extents.keys, _multiprocessors(q))
+    steps = -(-extents.keys // tile[1])
+    splits = min(_MOST_SPLITS, _multiprocessors(q) * 2 // max(blocks, 1), steps // 4)
     return config if splits < 2 else replace(config, splits=splits)
+
+
+def _with_splits(config: ampere.Config, blocks: int, keys: int, processors: int) -> ampere.Config:
+    """The configuration for few queries, with keys split so that all multiprocessors have as many
+    loads in flight as they take: 4 blocks of 64 keys at a time where each has few tiles of keys,
+    else 8 of 32.
+    """
+    blocks = max(blocks, 1)
+    steps = -(-keys // config.tile[1])
+    splits = min(_MOST_SPLITS, 4 * processors // blocks)
+    if splits > steps // 4:
+        splits = steps // 4
+    else:
+        config = replace(config, tile=(config.tile[0], 32))
+        steps, resident = -(-keys // 32), 8 * processors
+        splits = min(_MOST_SPLITS, resident // blocks)
+        if splits < 2:
+            # Blocks come one after the other: many short ones leave less of the last ones alone.
+            splits = min(_MOST_SPLITS, -(-4 * resident // blocks), steps // 32)
+    if splits < 2:
+        return config
+    # No block has less than the others, but for the last.
+    return replace(config, splits=-(-steps // -(-steps // splits)))
 
 
 def _multiprocessors(q: Operand) -> int:

@@ -128,7 +128,8 @@ def _operation(forward: Forward) -> Any:
             rows = tuple(q.shape[:3])
         else:
             rows = (q.shape[0], q.shape[2], q.shape[1])
-        return q.new_empty(shape), q.new_empty(rows, dtype=torch.float32)
+        dtype = torch.bfloat16 if q.dtype is torch.float8_e4m3fn else q.dtype
+        return q.new_empty(shape, dtype=dtype), q.new_empty(rows, dtype=torch.float32)
 
     def setup(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.options = options_of(inputs[3:])

@@ -6,7 +6,6 @@ compiled once for all extents that share a configuration and divisors.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -16,7 +15,6 @@ from basedsl import ArrayRecord, DSLTypeError, with_article
 from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target
-from basedsl_cute.hardware.targets import ENVIRONMENT_VARIABLE
 from basedsl_cute.host.tensor_argument import tensor_argument
 from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
@@ -47,7 +45,7 @@ from basedsl_cute.ops.gemm.operands import kernel_order, matrix
 from basedsl_cute.ops.gemm.tuning import TUNE, fastest_config, microseconds
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import parallel_split_k, split_k_gemm
-from basedsl_cute.ops.plan_cache import PlanCache
+from basedsl_cute.ops.plan_cache import PlanCache, asked_target
 from basedsl_cute.utils.epilogue import per_column
 
 
@@ -150,7 +148,7 @@ def matmul(
         out_dtype,
         tf32,
         config,
-        os.environ.get(ENVIRONMENT_VARIABLE),
+        asked_target(),
     )
     try:
         plan = _plans.get(key)

@@ -26,7 +26,6 @@ from basedsl_cute.ops.hopper.attention import L2_BYTES, tma_tile
 from basedsl_cute.ops.hopper.attention_backward_consumer import (
     Consumer,
     consume,
-    consume_ahead,
 )
 from basedsl_cute.ops.hopper.attention_backward_parts import (
     GROUPS,
@@ -115,10 +114,7 @@ def backward_kernel(
         key0 = tile * n
         lane, number = thread - THREADS, warp_number // 4 - 1
         own = Consumer(mma, staged, sstats, sums, place, key0, scale, lane, number, cfg)
-        if cute.const_expr(cfg.ahead):
-            consume_ahead(own, pipes, tiles, batch)
-        else:
-            consume(own, pipes, tiles, batch)
+        consume(own, pipes, tiles, batch)
         own.acc_k.store(own.acc_k.load() * scale)
         for acc, product, result, width in (
             (own.acc_k, own.mma_k, grad_k, head_k),
@@ -171,10 +167,6 @@ def backward(
             f"attention's gradients on Hopper have no tile {cfg.tile} for heads of "
             f"{head_k} and {head_v} elements",
             hint="(64, 128) has a kernel for heads of 64 and 128, (64, 64) for 128 and 256",
-        )
-    if cute.const_expr(cfg.ahead and not cfg.is_shared and max(head_k, head_v) > 64):
-        raise DSLTypeError(
-            "attention's gradients on Hopper take ahead=True with heads of 64, or tile=(64, 64)"
         )
     if cute.const_expr(variant.is_scored):
         raise DSLTypeError("attention's gradients on Hopper take no changed scores")

@@ -1,5 +1,5 @@
-"""The consumer warpgroups of attention's gradients on Hopper: their registers, and two walks over
-the tiles of queries, one after the other, and with the products of the next tile ahead.
+"""The consumer warpgroups of attention's gradients on Hopper: their registers, and their walk over
+the tiles of queries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from basedsl_cute.ops.hopper.attention_backward_parts import (
     opaque_zero,
     stats_of,
 )
-from basedsl_cute.ops.hopper.gemm import pin_in_registers
 
 
 class Operands(NamedTuple):
@@ -50,7 +49,7 @@ class Consumer:
         shapes = (
             self.mma_k.partition_shape_C((n, self.head_k)),
             self.mma_v.partition_shape_C((n, self.head_v)),
-            self.mma_q.partition_shape_C((m, self.head_k // cfg.parts)),
+            self.mma_q.partition_shape_C((m, self.head_k)),
             self.mma_s.partition_shape_C((n, m)),
             self.mma_s.partition_shape_C((n, m)),
         )
@@ -70,12 +69,12 @@ class Consumer:
             self.to_weights = to.partition_D(turned(weights[0]))
         self.both = pipeline.NamedBarrier(1, THREADS * GROUPS)
 
-    def operands(self, zero):
+    def operands(self):
         """The operands of products that change with the tile of queries; those in shared memory are
-        the ones of the warpgroup's first thread, from which `zero` is away.
+        the ones of the warpgroup's first thread.
         """
         mmas = (self.mma_s, self.mma_k, self.mma_v, self.mma_q)
-        of_s, of_k, of_v, of_q = (x.get_slice(self.number * THREADS + zero) for x in mmas)
+        of_s, of_k, of_v, of_q = (x.get_slice(self.number * THREADS) for x in mmas)
         weights, change = as_wgmma_operand(self.weights), as_wgmma_operand(self.change)
         if self.cfg.is_shared:
             # Both products need all queries: their operands A are in shared memory.
@@ -98,13 +97,10 @@ class Consumer:
         of_s = self.mma_s.get_slice(self.number * THREADS + opaque_zero())
         return [self.mma_s.make_fragment_A(of_s.partition_A(x)) for x in (self.sk, self.sv)]
 
-    def turned_keys(self, part):
-        """A part of the turned keys as operand, known in this step only as well."""
-        keys, columns = turned(self.sk), self.head_k // self.cfg.parts
-        if self.cfg.parts > 1:
-            keys = cute.local_tile(keys, (columns, self.cfg.tile[1], 1), (part, 0, 0))
+    def turned_keys(self):
+        """The turned keys as operand, known in this step only as well."""
         of_q = self.mma_q.get_slice(self.number * THREADS + opaque_zero())
-        return self.mma_q.make_fragment_B(of_q.partition_B(keys))
+        return self.mma_q.make_fragment_B(of_q.partition_B(turned(self.sk)))
 
     def coords(self):
         """The places (key, query) of a thread's scores, known in this step only as well."""
@@ -146,17 +142,16 @@ class Consumer:
         at = parity if self.cfg.is_shared else None
         multiply(self.mma_k, self.acc_k, x.change, x.queries_t, at, stage, True)
 
-    def sum_queries(self, x, parity, part):
-        """Start a part of dQ = dS K."""
-        keys_t = self.turned_keys(part)
+    def sum_queries(self, x, parity):
+        """Start dQ = dS K."""
+        keys_t = self.turned_keys()
         multiply(self.mma_q, self.acc_q, x.changes, keys_t, parity, 0, False)
 
-    def add_queries(self, head, tile, batch, part):
-        """Add a part of dQ of a tile to the workspace."""
+    def add_queries(self, head, tile, batch):
+        """Add dQ of a tile to the workspace."""
         whole = contiguous(self.sums[None, tile, head, batch])
-        each = self.cfg.workspace(self.head_k) // (GROUPS * self.cfg.parts)
-        first = (self.number * self.cfg.parts + part) * each
-        own = cute.make_tensor(whole.iterator + first, cute.make_layout(each))
+        each = self.cfg.workspace(self.head_k) // GROUPS
+        own = cute.make_tensor(whole.iterator + self.number * each, cute.make_layout(each))
         add_sums(self.acc_q, own, self.lane % THREADS)
 
 
@@ -173,11 +168,14 @@ def consume(own, pipes, tiles, batch):
     at_k.wait_and_advance()
     at_v.wait_and_advance()
     parity = cute.Int32(0)  # of dS
-    x = own.operands(0)
+    x = own.operands()
     head, tile = tiles.begin()
     while head < tiles.end:
         stage = at_q.wait_and_advance()
-        start_products(own, x, stage, grads)
+        rk, rv = own.fixed()
+        multiply(own.mma_s, own.scores, rk, x.queries, 0, stage.index, False)
+        grads.consumer_wait(stage)
+        multiply(own.mma_s, own.products, rv, x.grads, 0, stage.index, False)
         warpgroup.wait_group(1)
         own.weigh(head, tile * own.cfg.tile[0], stage.index)
         own.weights.store(own.scores.load().to(own.weights.element_type))
@@ -195,86 +193,12 @@ def consume(own, pipes, tiles, batch):
         own.both.arrive_and_wait()  # dS is in shared memory, and that before has been read
         if cute.const_expr(own.cfg.is_shared):
             own.sum_values(x, stage.index, parity)
-        own.sum_queries(x, parity, 0)
+        own.sum_queries(x, parity)
         own.sum_keys(x, stage.index, parity)
         parity = 1 - parity
         warpgroup.wait_group(1)
         grads.consumer_release(stage)
-        own.add_queries(head, tile, batch, 0)
+        own.add_queries(head, tile, batch)
         warpgroup.wait_group(0)
         stage.release()
         head, tile = tiles.following(head, tile)
-
-
-@cute.jit
-def consume_ahead(own, pipes, tiles, batch):
-    """Sum the gradients of a block's keys; the products of the next tile of queries start before
-    dQ of this one is added.
-    """
-    at_k, at_v, at_q = [pipe.make_participants()[1] for pipe in pipes[:3]]
-    grads = pipes[3]  # its stages go with those of the queries
-    at_k.wait_and_advance()
-    at_v.wait_and_advance()
-    parity = cute.Int32(0)  # of dS
-    head, tile = tiles.begin()
-    if head < tiles.end:
-        x, stage = own.operands(opaque_zero()), at_q.wait()
-        start_products(own, x, stage, grads)
-        warpgroup.wait_group(0)
-        own.weigh(head, tile * own.cfg.tile[0], stage.index)
-    while head < tiles.end:
-        # Made in each step, as those of `fixed`.
-        x, stage = own.operands(opaque_zero()), at_q.wait_and_advance()
-        own.differentiate(stage.index)
-        own.weights.store(own.scores.load().to(own.weights.element_type))
-        own.change.store(own.products.load().to(own.change.element_type))
-        if cute.const_expr(own.cfg.is_shared):
-            own.write(own.weights, own.to_weights, parity)
-        else:
-            own.sum_values(x, stage.index, parity)
-        own.write(own.change, own.to_change, parity)
-        arch.fence_view_async_shared()
-        if cute.const_expr(not own.cfg.is_shared):
-            own.sum_keys(x, stage.index, parity)
-        own.both.arrive_and_wait()  # dS is in shared memory, and that before has been read
-        own.sum_queries(x, parity, 0)
-        if cute.const_expr(own.cfg.is_shared):
-            own.sum_values(x, stage.index, parity)
-            own.sum_keys(x, stage.index, parity)
-            warpgroup.wait_group(2)
-            own.add_queries(head, tile, batch, 0)
-            own.sum_queries(x, parity, 1)
-        parity = 1 - parity
-        next_head, next_tile = tiles.following(head, tile)
-        # Behind the last tile its own products again, which nobody reads: a branch around them
-        # would have ptxas wait for each.
-        index = stage.index
-        if next_head < tiles.end:
-            index = at_q.wait().index
-            grads.consumer_wait(at_q.state)
-        rk, rv = own.fixed()
-        multiply(own.mma_s, own.scores, rk, x.queries, 0, index, False)
-        warpgroup.wait_group(1)
-        stage.release()
-        grads.consumer_release(stage)
-        own.add_queries(head, tile, batch, own.cfg.parts - 1)
-        multiply(own.mma_s, own.products, rv, x.grads, 0, index, False)
-        # For their branches, as above. ptxas takes no products in flight around a loop.
-        if next_head < tiles.end:
-            at_q.wait()
-        warpgroup.wait_group(1)
-        shown = cute.where(next_head < tiles.end, next_head, head)
-        own.weigh(shown, next_tile * own.cfg.tile[0], index)
-        pin_in_registers(own.scores)
-        if next_head < tiles.end:
-            at_q.wait()
-        warpgroup.wait_group(0)
-        head, tile = next_head, next_tile
-
-
-def start_products(own, x, stage, grads):
-    """Start K Q^T, and V dO^T, of a stage of queries and gradients."""
-    rk, rv = own.fixed()
-    multiply(own.mma_s, own.scores, rk, x.queries, 0, stage.index, False)
-    grads.consumer_wait(stage)
-    multiply(own.mma_s, own.products, rv, x.grads, 0, stage.index, False)

@@ -28,24 +28,16 @@ class Config:
 
     `tile` is (queries, keys): each of two consumer warpgroups has 64 keys, or both have the same
     64, and half of the queries, and of the heads' elements in gradients. `stages` is the number of
-    tiles of queries, and of gradients, in shared memory. With `ahead` the products of the next tile
-    of queries start before dQ of this one is added, which takes registers that heads of 128 do not
-    leave where each warpgroup has its keys.
+    tiles of queries, and of gradients, in shared memory.
     """
 
     tile: tuple[int, int] = (64, 128)
     stages: int = 2
-    ahead: bool = False
 
     @property
     def is_shared(self) -> bool:
         """True if both warpgroups have the same keys."""
         return self.tile[1] == ROWS
-
-    @property
-    def parts(self) -> int:
-        """The number of parts in which a warpgroup sums dQ."""
-        return 2 if self.is_shared and self.ahead else 1
 
     @property
     def threads(self) -> int:
@@ -331,5 +323,5 @@ def tiled_mmas(dtype, head_k, head_v, cfg):
         kinds = [(k, k, f32, rows, (ROWS, cfg.tile[0]))]
         registers = warpgroup.OperandSource.RMEM
         kinds += [(k, mn, f32, rows, (ROWS, head), registers) for head in (head_k, head_v)]
-    kinds.append((mn, mn, f32, columns, (ROWS, head_k // (GROUPS * cfg.parts))))
+    kinds.append((mn, mn, f32, columns, (ROWS, head_k // GROUPS)))
     return [sm90.make_trivial_tiled_mma(*types, *kind) for kind in kinds]

@@ -194,7 +194,9 @@ def modelled_cycles(
     rounds = -(-clusters // max(1, blocks // (cm * cn)))
     loads = 128 * (rows / cn + columns / cm) / from_l2
     tile = steps * max(rows * columns / 32, loads)
-    out = rows * columns * _EPILOGUE_CYCLES
+    # Narrow pieces of C are as many barriers as wide ones.
+    width = min(64, columns & -columns)
+    out = rows * columns * _EPILOGUE_CYCLES * 64 / width
     if cfg.pingpong or cfg.defers(bits_of_c):
         return rounds * max(tile, out) + out
     return rounds * (tile + out)

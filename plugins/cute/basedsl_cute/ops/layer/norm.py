@@ -12,7 +12,7 @@ each block over its rows, then over the blocks, always in the same order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import basedsl_cute as cute
@@ -20,7 +20,6 @@ from basedsl import ArrayRecord, DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.hardware_info import HardwareInfo
-from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.layer.rows import (
     RowPlan,
@@ -35,7 +34,7 @@ from basedsl_cute.ops.layer.rows import (
     sum_buffer,
     this_row,
 )
-from basedsl_cute.ops.plan_cache import PlanCache
+from basedsl_cute.ops.plan_cache import PlanCache, asked_target
 
 
 @explains_arguments
@@ -104,7 +103,7 @@ def norm_backward(
     lib = library(z, operation)
     given = (grad, z, weight, grad_z)
     keys = [None if x is None else lib.key(x) for x in given]
-    key = (operation, None if bias is None else bias.dtype, *keys)
+    key = (operation, None if bias is None else bias.dtype, asked_target(), *keys)
     plan = _plans.get(key)
     if plan is None:
         made = _backward_plan(lib, operation, grad, z, weight, bias, grad_z)
@@ -159,7 +158,7 @@ class _Plan:
     static: tuple[Any, ...]  # of the launch
     blocks: int = 0
     sums: int = 0  # gradients of vectors
-    compiled: dict[str, Any] = field(default_factory=dict)  # by target
+    compiled: Any = None
 
 
 _plans: PlanCache[_Plan] = PlanCache()
@@ -167,12 +166,9 @@ _plans: PlanCache[_Plan] = PlanCache()
 
 def _call(plan: _Plan, launch: Any, arrays: Any, numbers: Any, stream: int) -> None:
     """Launch kernels for a plan's arrays, which are compiled for them once."""
-    target = current_target().name
-    compiled = plan.compiled.get(target)
-    if compiled is None:
-        compiled = cute.compile(launch, *arrays, *numbers, *plan.static, stream)
-        plan.compiled[target] = compiled
-    compiled(*arrays, *numbers, stream)
+    if plan.compiled is None:
+        plan.compiled = cute.compile(launch, *arrays, *numbers, *plan.static, stream)
+    plan.compiled(*arrays, *numbers, stream)
 
 
 def _are_compact(lib: ArrayLibrary, arrays: tuple[Any, ...]) -> bool:
@@ -192,7 +188,8 @@ def _norm(operation: str, x: Any, weight: Any, bias: Any, residual: Any, eps: fl
                 f"{operation}: its arrays are of different libraries",
                 hint="pass arrays of one library",
             )
-    key = (operation, *[None if other is None else lib.key(other) for other in given])
+    keys = [None if other is None else lib.key(other) for other in given]
+    key = (operation, asked_target(), *keys)
     plan = _plans.get(key)
     if plan is None:
         plan = _plans.keep(key, _forward_plan(lib, operation, x, weight, bias, residual))

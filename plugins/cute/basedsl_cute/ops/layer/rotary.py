@@ -15,10 +15,9 @@ import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.algebra.explained_calls import explains_arguments
-from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.layer.rows import element_type
-from basedsl_cute.ops.plan_cache import PlanCache
+from basedsl_cute.ops.plan_cache import PlanCache, asked_target
 
 _THREADS = 256
 
@@ -52,7 +51,7 @@ def rotary(x: Any, cos: Any, sin: Any, *, interleaved: bool = False, inverse: bo
         from basedsl_cute.ops.layer.torch_rotary import torch_rotary  # it imports PyTorch
 
         return torch_rotary(x, cos, sin, interleaved, inverse)
-    key = (lib.key(x), lib.key(cos), lib.key(sin), interleaved, inverse, current_target().name)
+    key = (lib.key(x), lib.key(cos), lib.key(sin), interleaved, inverse, asked_target())
     found = _plans.get(key)
     if found is None:
         found = _plans.keep(key, _plan(lib, x, cos, sin, interleaved, inverse))

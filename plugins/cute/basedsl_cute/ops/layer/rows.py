@@ -10,6 +10,7 @@ import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError, from_dlpack
 from basedsl_cute import arch
 from basedsl_cute.ops.array_libraries import ArrayLibrary
+from basedsl_cute.ops.block_sums import block_sums
 
 MOST_COLUMNS = 131072
 """Elements of a row: 1,024 threads with 128 registers each."""
@@ -181,14 +182,5 @@ def row_sums(values: Any, buffer: Any, plan: cute.Constexpr):
     """
     totals = [arch.warp_reduction_sum(v.reduce(cute.ReductionOp.ADD, 0.0, 0)) for v in values]
     if cute.const_expr(plan.threads > arch.WARP_SIZE):
-        if arch.lane_idx() == 0:
-            for n in cute.range_constexpr(len(totals)):
-                buffer[arch.warp_idx(), n] = totals[n]
-        arch.sync_threads()
-        for n in cute.range_constexpr(len(totals)):
-            total = buffer[0, n]
-            for w in cute.range_constexpr(1, plan.threads // arch.WARP_SIZE):
-                total += buffer[w, n]
-            totals[n] = total
-        arch.sync_threads()
+        return block_sums(totals, buffer, plan.threads // arch.WARP_SIZE)
     return tuple(totals)

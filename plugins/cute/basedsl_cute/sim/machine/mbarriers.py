@@ -272,13 +272,17 @@ def test_mbarrier(g: Group, address: Any, which: Any, parity: bool, m: Mask, sit
     last one of that parity.
     """
     out = np.zeros(g.lanes, np.bool_)
+    known: dict[tuple[int, int], bool] = {}  # the lanes of a warp look at few phases
     for lane, at in _addresses(g, address, m):
-        barrier = find_mbarrier(g.block, at, g, site, lane)
-        _check_use(g, g.block, at, site, lane, "wait")
-        _receive(g.block, at)
-        out[lane] = _DONE[parity](barrier, int(which[lane]))
-        if out[lane] and g.block.order is not None:
-            g.block.order.acquire(_token(g.block, at), g.agent)
+        phase = at, int(which[lane])
+        if phase not in known:
+            barrier = find_mbarrier(g.block, at, g, site, lane)
+            _check_use(g, g.block, at, site, lane, "wait")
+            _receive(g.block, at)
+            known[phase] = _DONE[parity](barrier, phase[1])
+            if known[phase] and g.block.order is not None:
+                g.block.order.acquire(_token(g.block, at), g.agent)
+        out[lane] = known[phase]
     return out
 
 
@@ -286,10 +290,11 @@ def wait_for_mbarrier(
     g: Group, address: Any, which: Any, parity: bool, m: Mask, site: Site
 ) -> Wait | None:
     """The wait until `test_mbarrier` holds in every active lane; None if it does already."""
-    goals = {
-        (at, int(which[lane])): find_mbarrier(g.block, at, g, site, lane)
-        for lane, at in _addresses(g, address, m)
-    }
+    goals: dict[tuple[int, int], MBarrier] = {}
+    for lane, at in _addresses(g, address, m):
+        phase = at, int(which[lane])
+        if phase not in goals:
+            goals[phase] = find_mbarrier(g.block, at, g, site, lane)
     done = _DONE[parity]
 
     def ready() -> bool:

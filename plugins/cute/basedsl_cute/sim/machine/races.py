@@ -193,9 +193,12 @@ def _read(shadow: ShadowMemory, touch: _Touch, time: int) -> None:
     _note_visit(shadow, touch, time)
     _check_writes(shadow, touch)
     row = shadow.row_of(touch.agent)
+    shadow.last_read[row] = max(shadow.last_read[row], time)
     shadow.read_time[row, touch.touched] = time
     shadow.read_site[row, touch.touched] = shadow.number_of(touch.site)
-    shadow.read_atomic[row, touch.touched] = touch.atomic
+    shadow.has_strong |= touch.atomic
+    if shadow.has_strong:
+        shadow.read_atomic[row, touch.touched] = touch.atomic
 
 
 def _write(shadow: ShadowMemory, touch: _Touch, time: int) -> None:
@@ -203,29 +206,40 @@ def _write(shadow: ShadowMemory, touch: _Touch, time: int) -> None:
     shadow.writes.add(touch.verb)
     _check_writes(shadow, touch)
     touched, warp = touch.touched, touch.g.agent
-    known = shadow.order.clocks[warp, (SEEN, READ)].max(axis=0)[shadow.readers]
-    late = shadow.read_time[:, touched] > known[:, None, None]
+    clock = shadow.order.clocks[warp]
+    known = np.maximum(clock[SEEN], clock[READ])[shadow.readers]
     own = shadow.reader_rows.get(warp)
-    if own is not None:
-        late[own] = False
-    if touch.atomic:
-        late &= ~shadow.read_atomic[:, touched]
-    if late.any():
-        row, lane, byte = (int(i) for i in np.argwhere(late)[0])
-        at = int(touched[lane, byte])
-        site = shadow.sites[shadow.read_site[row, at]]
-        found = _race(shadow, touch, at, lane, int(shadow.readers[row]), site, "read")
-        report(touch.g.launch, "races", found)
+    for row in np.flatnonzero(shadow.last_read > known).tolist():
+        if row == own:
+            continue
+        late = shadow.read_time[row, touched] > known[row]
+        if touch.atomic:
+            late &= ~shadow.read_atomic[row, touched]
+        if late.any():
+            lane, byte = (int(i) for i in np.argwhere(late)[0])
+            at = int(touched[lane, byte])
+            site = shadow.sites[shadow.read_site[row, at]]
+            found = _race(shadow, touch, at, lane, int(shadow.readers[row]), site, "read")
+            report(touch.g.launch, "races", found)
+            break
+    shadow.last_write[touch.agent] = max(shadow.last_write[touch.agent], time)
     shadow.write_agent[touched] = touch.agent
     shadow.write_time[touched] = time
     shadow.write_site[touched] = shadow.number_of(touch.site)
-    shadow.write_atomic[touched] = touch.atomic
+    shadow.has_strong |= touch.atomic
+    if shadow.has_strong:
+        shadow.write_atomic[touched] = touch.atomic
 
 
 def _check_writes(shadow: ShadowMemory, touch: _Touch) -> None:
     """Raise if some byte was written last by an access that `touch` does not know to be over."""
     touched, warp = touch.touched, touch.g.agent
     clock = shadow.order.clocks[warp]
+    unknown = shadow.last_write > clock[FENCED if touch.asynchronous else SEEN]
+    if not touch.asynchronous:
+        unknown[warp] = False
+    if not unknown.any():
+        return
     writer, time = shadow.write_agent[touched], shadow.write_time[touched]
     late = time > clock[FENCED if touch.asynchronous else SEEN][writer]
     if not touch.asynchronous:

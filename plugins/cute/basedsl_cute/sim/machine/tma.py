@@ -187,8 +187,9 @@ def _guard(
     segment = g.memory.find(tensor.address)
     if segment is None or not inside.any():
         return None
-    first = tensor.address - segment.base
-    starts = offset[inside] + first
+    starts = offset[inside] + tensor.address - segment.base
+    # What lies outside of the array is reported where it is written.
+    starts = starts[(starts >= 0) & (starts + tensor.itemsize <= segment.size)]
     note_store(g, segment, starts, tensor.itemsize, site, lane, reduces)
     places = starts[:, None] + np.arange(tensor.itemsize)
     return guard_store(g, segment, places, site, lane)

@@ -16,6 +16,7 @@ from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.hardware.occupancy import occupancy
 from basedsl_cute.hardware.targets import target_of
 from basedsl_cute.sim.observe import Observer, watched_by
+from basedsl_cute.sim.options import simulated
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.profiling.counting import KernelRun
@@ -118,7 +119,7 @@ def run(observer: Observer, function: Any, args: Any, kwargs: dict[str, Any], co
         static = {entry["argument_index"] for entry in compiled.get_constexpr_args()}
         dynamic = [value for i, value in enumerate(values) if i not in static]
         call = functools.partial(compiled, *dynamic)
-    with watched_by(observer):
+    with simulated(), watched_by(observer):
         call()
     if not copies:
         placed.copy_back()
