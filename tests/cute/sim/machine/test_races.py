@@ -136,3 +136,21 @@ def test_a_block_ends_after_the_accesses_of_others_to_its_memory(warps):
     races.check_visits(a.launch, b.block, 0)
     a.shadow.order.end_access(stamp, a.agent)
     races.check_visits(a.launch, a.block, 0)
+
+
+def test_tables_that_are_used_again_know_nothing(warps):
+    """A larger cluster has agents that a smaller one does not have."""
+    *_, last = warps(2, blocks=4)
+    barrier(last)
+    stamp = races.begin_async_write(last.shadow, last, Site("tma", None), "write", BYTES, 0)
+    last.shadow.order.end_access(stamp, last.agent)
+    access(last, "read")
+    access(last, "write", atomic=True)
+    tables = last.shadow.write_time
+    last.shadow.give_back()
+    a, b = warps(2)
+    assert a.shadow.write_time is tables
+    access(b, "write", at=4)
+    access(a, "read")
+    assert not a.shadow.write_atomic.any() and not a.shadow.read_atomic.any()
+    assert np.count_nonzero(a.shadow.read_time) == np.count_nonzero(a.shadow.write_time) == 4

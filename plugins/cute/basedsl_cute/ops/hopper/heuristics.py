@@ -137,6 +137,18 @@ def ranked_hopper_kernels(
 
 
 @functools.cache
+def _others(bits: int) -> tuple[Any, ...]:
+    """Further configurations, without those of 64 rows that were slower than modelled: narrow ones,
+    and pairs that share A.
+    """
+    return tuple(
+        cfg
+        for cfg in config.every_config(bits)
+        if cfg.tile[0] > 64 or (cfg.tile[1] >= 96 and cfg.cluster != (1, 2))
+    )
+
+
+@functools.cache
 def _candidates(bits: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The candidates of `ops.hopper.config` for operands of `bits` bits, and the extra ones."""
     usual, extra = (
@@ -218,7 +230,7 @@ def _fastest_hopper(
         return _HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once * loading)
 
     best, found = math.inf, None
-    every = (*_candidates(bits), config.every_config(bits))
+    every = (*_candidates(bits), _others(bits))
     # Wider ones would not stay in registers.
     for kind in every if bits_of_c < 32 else every[:1]:
         time, cfg = min(((timed(cfg), cfg) for cfg in kind), key=lambda found: found[0])

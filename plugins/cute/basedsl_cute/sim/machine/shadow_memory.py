@@ -63,7 +63,8 @@ class ShadowMemory:
 
     def give_back(self) -> None:
         """Let the shadow of another block have the tables, when the block has ended."""
-        write_time, read_time = self._tables[1], self._tables[4]
+        write_agent, write_time, read_time = self._tables[0], self._tables[1], self._tables[4]
+        write_agent.fill(0)  # another cluster may have fewer
         write_time.fill(0)
         read_time[self.last_read[: read_time.shape[0]] != 0] = 0
         if self.has_strong:
