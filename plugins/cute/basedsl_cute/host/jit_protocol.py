@@ -72,10 +72,10 @@ def _part(pointer: Any, type_: Any, name: str) -> Any:
         return pointer_argument(pointer, name)
     if isinstance(type_, type) and issubclass(type_, Numeric):
         return NumericArgument(type_)
-    if str(type_) in _OF_MLIR:
+    if not isinstance(type_, str) and str(type_) in _OF_MLIR:
         return NumericArgument(_OF_MLIR[str(type_)])
     raise DSLCallError(
-        f"'{name}': __get_mlir_types__ gives {type_}, which is not a numeric type",
+        f"'{name}': __get_mlir_types__ gives {type_!r}, which is not a numeric type",
         hint="cute.cutlass_dsl.T.i32() and the like, a numeric type as Int32, or what "
         "__get_mlir_types__ of a tensor gives",
     )
