@@ -8,6 +8,7 @@ No fast-math anywhere: floats mean what IEEE 754 says. llvmlite is imported on f
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -78,7 +79,12 @@ def _this_machine() -> str:
 
 @functools.cache
 def _llvm() -> Any:
-    llvm = importlib.import_module("llvmlite.binding")
+    try:
+        llvm = importlib.import_module("llvmlite.binding")
+    except ModuleNotFoundError as error:
+        raise DSLRuntimeError(
+            "code for the CPU needs llvmlite, which is not installed", hint="pip install llvmlite"
+        ) from error
     with _lock:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
@@ -89,7 +95,8 @@ def begin_import() -> None:
     """Import the part of llvmlite that needs none of its `libraries()`, while those are being
     mapped.
     """
-    importlib.import_module("llvmlite.ir")
+    with contextlib.suppress(ImportError):  # compiling says what is missing
+        importlib.import_module("llvmlite.ir")
 
 
 @functools.cache

@@ -17,10 +17,12 @@ LINUX_ALONE = ("numba-cuda-mlir", "cuda-bindings", "nvidia-")
 HEAD = """
 import importlib.machinery, platform, sys
 
+MISSING = ("numba_cuda_mlir", "mlir", "circt", "cuda", "nvidia", "llvmlite")
+
 class Finder(importlib.machinery.PathFinder):
     @classmethod
     def find_spec(cls, name, path=None, target=None):
-        if name.partition(".")[0] in ("numba_cuda_mlir", "mlir", "circt", "cuda", "nvidia"):
+        if name.partition(".")[0] in MISSING:
             return None
         return super().find_spec(name, path, target)
 

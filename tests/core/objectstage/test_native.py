@@ -426,3 +426,13 @@ def test_what_cannot_be_lowered_is_told_not_crashed_on(
     with pytest.raises(PassFailed, match=message) as caught:
         object_of(text)
     assert (caught.value.span.filename, caught.value.span.line) == ("user.py", 4)
+
+
+def test_without_llvmlite(monkeypatch):
+    """Macs with Intel's processors have no wheels of it."""
+    monkeypatch.setitem(sys.modules, "llvmlite.ir", None)
+    monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
+    native.begin_import()
+    with pytest.raises(DSLRuntimeError, match="code for the CPU needs llvmlite") as caught:
+        native._llvm.__wrapped__()
+    assert caught.value.hint == "pip install llvmlite"

@@ -122,7 +122,6 @@ def test_asking_for_a_gpu_without_a_driver(no_driver):
 
 
 def test_a_driver_without_bindings(monkeypatch, caplog):
-    """`pip install basedsl-cute` on a machine with a GPU."""
     monkeypatch.setattr(driver, "has_library", lambda: True)
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     for name in ("_bindings", "_initialised"):
