@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from basedsl import current_trace_or_none
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.hardware.targets import Target
 
 
 def current_target() -> Target:
-    """Return the target that a call compiles for at this moment."""
+    """Return the target that a call compiles for at this moment; while a function is traced, the
+    one that it is compiled for.
+    """
+    trace = current_trace_or_none()
+    if trace is not None and trace.language is CUTE.language and trace.options is not None:
+        return CUTE.language.target(trace.options)
     return CUTE.language.target(CUTE.options)
 
 
