@@ -7,6 +7,7 @@ since there is no common way to make them.
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from typing import Any
 
@@ -15,35 +16,35 @@ import numpy as np
 from basedsl import DSLTypeError, Numeric, with_article
 
 
-class ArrayLibrary:
+class ArrayLibrary(ABC):
     """The operations that `ops` needs of an array library; one subclass for each library."""
 
+    @abstractmethod
     def key(self, x: Any) -> Hashable:
         """A cache key of everything that a kernel for the array depends on: extents, strides,
         element type, address modulo 16, device. Raises DSLTypeError for an array that needs a
         gradient while gradients are recorded.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
         """A new uninitialised row-major array on the device of `like`; `dtype` is the library's."""
-        raise NotImplementedError
 
+    @abstractmethod
     def dtype(self, kind: type[Numeric]) -> Any:
         """The library's dtype for a numeric class; DSLTypeError where it has none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def view(self, x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         """A view with other extents and strides (in elements) that starts at the same address."""
-        raise NotImplementedError
 
+    @abstractmethod
     def address(self, x: Any) -> int:
         """The address of the first element."""
-        raise NotImplementedError
 
+    @abstractmethod
     def compact(self, x: Any) -> Any:
         """The same elements row-major: a copy, unless they are so already."""
-        raise NotImplementedError
 
     def spaced(self, x: Any, pitch: int) -> Any:
         """A row-major copy whose rows are `pitch` elements apart; the padding is uninitialised."""

@@ -36,8 +36,8 @@ from basedsl_cute.ops.gemm.groups import (
     OwnMaps,
     Tables,
     can_tma_store,
+    change_operands,
     contiguous_mode,
-    is_tma_aligned,
     patterns,
     tables,
 )
@@ -145,18 +145,8 @@ def load_warp(
         found = work.group_search_result
         rows, cols, depth = found.problem_shape_m, found.problem_shape_n, found.problem_shape_k
         if g != current and depth > 0:
-            # Wait until the copies issued so far have read their tensor maps.
-            arch.cp_async_bulk_commit_group()
-            arch.cp_async_bulk_wait_group(0, read=True)
-            tensors = (
-                tables.matrix(g, 0, (rows, depth), kinds),
-                tables.matrix(g, 1, (cols, depth), kinds),
-            )
-            for x, operand in zip(tensors, (0, 1), strict=True):
-                assert is_tma_aligned(x, contiguous_mode(operand, kinds)), (
-                    "addresses and strides of A and B must be multiples of 16 bytes"
-                )
-            own.change((load_a, load_b), 0, tensors, TMA_WARP)
+            extents = rows, cols, depth
+            change_operands(own, (load_a, load_b), tables, g, extents, kinds, TMA_WARP)
             current = g
         ga = cute.local_tile(cute.make_identity_tensor((rows, depth)), (m, k), (None, None))
         gb = cute.local_tile(cute.make_identity_tensor((cols, depth)), (n, k), (None, None))

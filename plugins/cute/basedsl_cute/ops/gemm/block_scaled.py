@@ -24,8 +24,7 @@ from basedsl_cute.ops.gemm.kernel_selection import (
     operand_info,
 )
 from basedsl_cute.ops.gemm.matrix_views import ACCESS_BYTES, MatrixView, compact
-from basedsl_cute.ops.gemm.operands import kernel_order, matrix
-from basedsl_cute.utils.epilogue import per_column
+from basedsl_cute.ops.gemm.operands import kernel_order, matrix, operands_of_kernel
 
 __all__ = ["BlockScaled", "block_scaled_matmul", "quantize"]
 
@@ -316,14 +315,7 @@ def _product(
     """C = epilogue(A B^T) of arrays (batches, rows, bytes)."""
     a, b = (matrix(kernel_order(x), ACCESS_BYTES, 1) for x in (a, b))
     c = matrix(kernel_order(c), ACCESS_BYTES * 8 // c.element_type.width, 1)
-    operands = tuple(
-        x
-        if not isinstance(x, cute.Tensor)
-        else per_column(x, c.shape)
-        if is_column
-        else kernel_order(x)
-        for x, is_column in zip(extras, problem.columns, strict=True)
-    )
+    operands = operands_of_kernel(extras, problem.columns, c.shape)
     block_scaled.block_scaled_gemm(
         a, factors_a, b, factors_b, c, blocks, problem.forms, problem.config, problem.epilogue,
         operands, factors_c, problem.out_form, cute.Stream(stream.ir_value()),

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import basedsl_cute as cute
+from basedsl_cute import arch
 from basedsl_cute.utils import LayoutEnum
 from basedsl_cute.utils.tensormap_manager import TensorMapManager, TensorMapUpdateMode
 
@@ -20,6 +21,7 @@ __all__ = [
     "OwnMaps",
     "Tables",
     "can_tma_store",
+    "change_operands",
     "contiguous_mode",
     "is_tma_aligned",
     "patterns",
@@ -79,6 +81,23 @@ class OwnMaps:
         self._manager.update_tensormap(tensors, atoms, places, warp, staging)
         for place in places:
             self._manager.fence_tensormap_update(place)
+
+
+@cute.jit
+def change_operands(
+    own, atoms, tables, group, extents, kinds: cute.Constexpr, warp: cute.Constexpr
+):  # fmt: skip
+    """Have warp `warp` update the maps of A and B for a group whose (M, N, K) are `extents`."""
+    m, n, k = extents
+    # Wait until the copies issued so far have read their tensor maps.
+    arch.cp_async_bulk_commit_group()
+    arch.cp_async_bulk_wait_group(0, read=True)
+    tensors = tables.matrix(group, 0, (m, k), kinds), tables.matrix(group, 1, (n, k), kinds)
+    for x, operand in zip(tensors, (0, 1), strict=True):
+        assert is_tma_aligned(x, contiguous_mode(operand, kinds)), (
+            "addresses and strides of A and B must be multiples of 16 bytes"
+        )
+    own.change(atoms, 0, tensors, warp)
 
 
 def is_tma_aligned(x: Any, along: int) -> Any:

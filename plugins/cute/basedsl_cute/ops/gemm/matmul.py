@@ -41,12 +41,11 @@ from basedsl_cute.ops.gemm.kernel_selection import (
     with_copies_for_tma,
 )
 from basedsl_cute.ops.gemm.matrix_views import MatrixView
-from basedsl_cute.ops.gemm.operands import kernel_order, matrix
+from basedsl_cute.ops.gemm.operands import kernel_order, matrix, operands_of_kernel
 from basedsl_cute.ops.gemm.tuning import TUNE, fastest_config, microseconds
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import parallel_split_k, split_k_gemm
 from basedsl_cute.ops.plan_cache import PlanCache, asked_target
-from basedsl_cute.utils.epilogue import per_column
 
 
 @explains_arguments
@@ -534,14 +533,7 @@ def product(
     workspace = None
     if cute.const_expr(problem.kernel == "hopper parts"):
         workspace, extras = extras[0], extras[1:]
-    operands = tuple(
-        x
-        if not isinstance(x, cute.Tensor)
-        else per_column(x, c.shape)
-        if is_column
-        else kernel_order(x)
-        for x, is_column in zip(extras, problem.columns, strict=True)
-    )
+    operands = operands_of_kernel(extras, problem.columns, c.shape)
     on = cute.Stream(stream.ir_value())
     rest = (problem.config, problem.epilogue, operands)
     if cute.const_expr(problem.kernel == "blackwell"):

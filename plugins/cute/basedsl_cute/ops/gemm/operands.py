@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import basedsl_cute as cute
 from basedsl import DSLTypeError
-from basedsl_cute.utils.epilogue import apply_epilogue, load_operand
+from basedsl_cute.utils.epilogue import apply_epilogue, load_operand, per_column
 
 
 def matrix(x, vector=1, major=None):
@@ -106,3 +106,17 @@ class OutputTile:
             for i in cute.range_constexpr(cute.size(out)):
                 if cute.elem_less(self.coords[i], self.shape):
                     self.c[i] = out[i]
+
+
+def operands_of_kernel(extras, columns, shape):
+    """Return the operands of an epilogue as a kernel takes them, for C of this `shape`: numbers as
+    they are, a vector with a number for each column where `columns` says so, matrices transposed.
+    """
+    return tuple(
+        x
+        if not isinstance(x, cute.Tensor)
+        else per_column(x, shape)
+        if is_column
+        else kernel_order(x)
+        for x, is_column in zip(extras, columns, strict=True)
+    )

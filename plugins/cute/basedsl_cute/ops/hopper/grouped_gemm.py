@@ -22,8 +22,8 @@ from basedsl_cute.ops.gemm.groups import (
     OwnMaps,
     Tables,
     can_tma_store,
+    change_operands,
     contiguous_mode,
-    is_tma_aligned,
     patterns,
     tables,
 )
@@ -154,18 +154,8 @@ def producer_warp(loads, scheduler, tables, own, kinds: cute.Constexpr, cfg: cut
             found.problem_shape_k,
         )
         if g != current and depth > 0:
-            # Wait until the copies issued so far have read their tensor maps.
-            arch.cp_async_bulk_commit_group()
-            arch.cp_async_bulk_wait_group(0, read=True)
-            tensors = (
-                tables.matrix(g, 0, (rows, depth), kinds),
-                tables.matrix(g, 1, (columns, depth), kinds),
-            )
-            for x, operand in zip(tensors, (0, 1), strict=True):
-                assert is_tma_aligned(x, contiguous_mode(operand, kinds)), (
-                    "addresses and strides of A and B must be multiples of 16 bytes"
-                )
-            own.change((load_a, load_b), 0, tensors, 0)
+            extents = rows, columns, depth
+            change_operands(own, (load_a, load_b), tables, g, extents, kinds, 0)
             current = g
         ga = cute.zipped_divide(cute.make_identity_tensor((rows, depth)), (bm, bk))
         gb = cute.zipped_divide(cute.make_identity_tensor((columns, depth)), (bn, bk))
