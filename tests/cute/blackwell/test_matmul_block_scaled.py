@@ -67,6 +67,7 @@ def test_what_does_not_fit_is_an_error(monkeypatch):
     x, w = zeros(8, 64), zeros(16, 64)
     for make, error in (
         (lambda: quantize(np.ones((2, 40), np.float16), "nvfp4"), "nvfp4 has no array of"),
+        (lambda: quantize(np.ones((0, 64), np.float16), "nvfp4"), "takes no empty array"),
         (lambda: quantize(np.ones((2, 64), np.int32), "nvfp4"), "does not take Int32"),
         (lambda: quantize(np.ones((2, 64), np.float32), "int4"), "'int4' is no format"),
         (lambda: BlockScaled(w.elements, x.factors[:-1], "nvfp4"), "factors has 511 bytes"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import basedsl_cute as cute
+from basedsl import DSLCallError
 from basedsl_cute import arch
 from basedsl_cute.sim import DeadlockError, explore
 
@@ -65,3 +66,15 @@ def test_it_is_the_simulator_that_runs_where_calls_are_for_a_gpu(monkeypatch):
     assert cute.sim.profile(lambda x: host(x, False), c).kernel.name.startswith("two_locks")
     assert c[2] == 2
     assert os.environ["CUTE_DSL_ARCH"] == "sm_90a"
+
+
+def test_arguments_that_try_nothing():
+    c = np.zeros(3, np.int32)
+    with pytest.raises(DSLCallError, match="takes the arguments as a tuple, got an ndarray"):
+        explore(host, c)
+    for schedules in (0, -3):
+        with pytest.raises(DSLCallError, match=f"schedules is {schedules}"):
+            explore(host, (c, False), schedules=schedules)
+    for ask in (cute.sim.profile, cute.sim.predict):
+        with pytest.raises(DSLCallError, match="first_blocks is 0"):
+            ask(host, c, False, first_blocks=0)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from basedsl import DSLCallError, with_article
 from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.sim.errors import SimulationError
 from basedsl_cute.sim.options import SimOptions, simulated
@@ -38,8 +39,16 @@ def explore(
 
     A schedule is the order in which warps and blocks run, and where a warp is interrupted at
     atomics and ordered accesses. NumPy arrays among `args` are copied for each call, so that all
-    begin alike and none is changed. Errors that are not the simulator's are raised.
+    begin alike and none is changed. Errors that are not the simulator's are raised. Raises
+    DSLCallError where `args` is no list or tuple, or `schedules` below 1.
     """
+    if not isinstance(args, list | tuple):
+        raise DSLCallError(
+            f"explore takes the arguments as a tuple, got {with_article(type(args))}",
+            hint="explore(f, (x,)) for a function of one argument",
+        )
+    if schedules < 1:
+        raise DSLCallError(f"schedules is {schedules}", hint="try one schedule at least")
     failures = []
     for seed in range(1, schedules + 1):
         own = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]

@@ -117,7 +117,9 @@ def quantize(x: Any, form: str) -> BlockScaled:
     host = ArrayRecord.of(x, "x")
     kind = from_dlpack(*host.dtype)
     vector = FORMATS[form].vector
-    if len(host.shape) < 2 or host.shape[-1] % vector or 0 in host.shape:
+    if 0 in host.shape:
+        raise DSLTypeError(f"quantize takes no empty array, got {host.shape}")
+    if len(host.shape) < 2 or host.shape[-1] % vector:
         raise DSLTypeError(
             f"{form} has no array of {host.shape}: {vector} elements of a row share a factor",
             hint=f"x is (..., M, K), with K a multiple of {vector}",

@@ -47,6 +47,8 @@ def profile(
     from basedsl_cute.sim.profiling.result import Profile
 
     check_callable("profile", function)
+    if first_blocks is not None:
+        _check_blocks(first_blocks)
     rates = rates_of(arch) if timeline else None
     counter = Counter(first_blocks, keeps_events=timeline)
     run(counter, function, args, kwargs, copies=first_blocks is not None)
@@ -81,6 +83,7 @@ def predict(
     from basedsl_cute.sim.profiling.rates import rates_of
 
     check_callable("predict", function)
+    _check_blocks(first_blocks)
     rates = rates_of(arch)
     counter = Counter(first_blocks, keeps_events=True)
     run(counter, function, args, kwargs, copies=True)
@@ -91,6 +94,11 @@ def predict(
         registers = None if found is None else found.registers
         out.append(predict_run(one, rates, arch, registers, timeline))
     return out
+
+
+def _check_blocks(first_blocks: int) -> None:
+    if first_blocks < 1:
+        raise DSLCallError(f"first_blocks is {first_blocks}", hint="simulate one block at least")
 
 
 def check_callable(what: str, function: Any) -> None:
