@@ -72,7 +72,7 @@ def arguments():
 
 
 def products(options):
-    """The products to measure: all of a draw, or those of it that were slow; and the weak rows."""
+    """The products to measure: all of a draw, or some of it, and the weak rows of `shapes.py`."""
     options.part, options.weak = (0, 1), False
     shapes = chosen(options)
     if options.rows:
@@ -82,9 +82,8 @@ def products(options):
         }
         shapes = [s for s in shapes if slow.get(name_of(*s), 9) < options.below]
         shapes.sort(key=lambda s: slow[name_of(*s)])
-    if not options.only:
-        options.random, options.only = 0, WEAK
-        shapes = [s for s in chosen(options) if s[0] != "float8_e4m3fn"] + shapes
+    options.random, options.only = 0, WEAK
+    shapes += [s for s in chosen(options) if s[0] != "float8_e4m3fn"]
     return list(dict.fromkeys(("float16", *s[1:]) for s in shapes))[: options.most]
 
 

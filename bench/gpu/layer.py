@@ -2,9 +2,9 @@
 
     python bench/gpu/layer.py [--out rows.json] [--only TEXT ...]
 
-Norms forward and backward, also with a residual, softmax, and gradients of `matmul`. Inputs are fresh
-random normal numbers; results are compared with float64. Contenders take turns between CUDA events,
-in rows of launches while the device is kept busy; medians. Time in us; GB/s of what has to be read
+Norms forward and backward, also with a residual, softmax, and gradients of `matmul`. Inputs are
+fresh random normal numbers; results are compared with float64. Contenders take turns between CUDA
+events, in rows of launches while the device is busy; medians. Times in us; GB/s of what is read
 and written once; ratios of a contender's time to ours, above 1 where ours is faster. "host" is what
 a call takes on the host, in us, of ours and the contenders; "Python" counts launches from Python in
 ten of our calls, which should be none: why is said before.

@@ -20,9 +20,9 @@ from basedsl_cute.hardware.targets import PORTABLE_CLUSTER
 from basedsl_cute.ops.array_libraries import ArrayLibrary
 
 MOST_COLUMNS = 262144
-"""Elements of a row: a cluster of 8 blocks, 1,024 threads each, 32 elements each. On targets without
-clusters, or in kernels that keep several numbers of each element, part of a row of this length is
-in local memory.
+"""Elements of a row: a cluster of 8 blocks of 1,024 threads, with 32 elements each. On targets
+without clusters, or in kernels that keep several numbers of each element, part of a row of this
+length is in local memory.
 """
 
 _BLOCK = 128  # threads of a block, unless a row takes more
