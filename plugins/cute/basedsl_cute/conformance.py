@@ -35,7 +35,7 @@ class KernelConformance(HostConformance):
 
         @CUTE.kernel
         def program(ints: Any, floats: Any, args: Any, kwargs: Any) -> None:
-            shapes.append(_store(inner(*args, **kwargs), ints, floats))
+            shapes.append(_store_leaves(inner(*args, **kwargs), ints, floats))
 
         @CUTE.jit
         def host(ints: Any, floats: Any, args: Any, kwargs: Any) -> None:
@@ -51,12 +51,12 @@ class KernelConformance(HostConformance):
             if shapes:
                 known[key] = shapes.pop()
                 shapes.clear()
-            return _load(*known[key], ints, floats)
+            return _load_leaves(*known[key], ints, floats)
 
         return call
 
 
-def _store(result: Any, ints: Any, floats: Any) -> tuple[Node | None, list[Any]]:
+def _store_leaves(result: Any, ints: Any, floats: Any) -> tuple[Node | None, list[Any]]:
     """Write the dynamic leaves; the leaves that come back say where each is."""
     node, leaves = flatten(result)
     kept: list[Any] = []
@@ -91,7 +91,7 @@ class _Place:
         self.at = at
 
 
-def _load(node: Node | None, leaves: Sequence[Any], ints: Any, floats: Any) -> Any:
+def _load_leaves(node: Node | None, leaves: Sequence[Any], ints: Any, floats: Any) -> Any:
     values = [
         leaf.kind((floats if leaf.kind is float else ints)[leaf.at])
         if isinstance(leaf, _Place)
