@@ -63,17 +63,17 @@ def _store_leaves(result: Any, ints: Any, floats: Any) -> tuple[Node | None, lis
     for at, leaf in enumerate(leaves):
         if hasattr(type(leaf), "__dsl_result__"):  # a member of an enumeration
             ints[at] = Int32(leaf.ir_value()).to(Int64)
-            kept.append(_Place(_unpacking(leaf.__dsl_result__()), at))
+            kept.append(_LeafPlace(_unpacking(leaf.__dsl_result__()), at))
         elif not isinstance(leaf, Numeric):
             kept.append(leaf)
         elif not leaf.is_dynamic:
             kept.append(leaf.value)
         elif type(leaf).is_float:
             floats[at] = leaf.to(Float64)
-            kept.append(_Place(float, at))
+            kept.append(_LeafPlace(float, at))
         else:
             ints[at] = leaf.to(Int64)
-            kept.append(_Place(bool if type(leaf) is Boolean else int, at))
+            kept.append(_LeafPlace(bool if type(leaf) is Boolean else int, at))
     return node, kept
 
 
@@ -81,7 +81,7 @@ def _unpacking(result: Any) -> Callable[[Any], Any]:
     return lambda raw: result.unpack((raw,))
 
 
-class _Place:
+class _LeafPlace:
     """The location of one leaf of the result."""
 
     __dsl_leaf__ = True
@@ -94,7 +94,7 @@ class _Place:
 def _load_leaves(node: Node | None, leaves: Sequence[Any], ints: Any, floats: Any) -> Any:
     values = [
         leaf.kind((floats if leaf.kind is float else ints)[leaf.at])
-        if isinstance(leaf, _Place)
+        if isinstance(leaf, _LeafPlace)
         else leaf
         for leaf in leaves
     ]
