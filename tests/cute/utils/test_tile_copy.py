@@ -1,4 +1,4 @@
-"""`utils.block_copy`: whole tiles by TMA, for one block or for those of a cluster that share them."""
+"""`utils.block_copy`: whole tiles by TMA, for one block or for blocks that share them."""
 
 import numpy as np
 import pytest

@@ -6,9 +6,9 @@
 
 A tensor or pointer of `cute.runtime` has these methods too, so that an object made of several can
 concatenate their results. Attributes that are plain values (numbers, strings, classes) are static:
-objects that differ in one compile their own code. A call of what `compile` returned may pass a named
-tuple or dataclass whose fields are arrays, numbers or addresses where the one that was compiled has
-tensors, numeric values or pointers, and None where a field is annotated `Constexpr`.
+objects that differ in one compile their own code. A call of what `compile` returned may pass a
+named tuple or dataclass whose fields are arrays, numbers or addresses where the one that was
+compiled has tensors, numeric values or pointers, and None where a field is annotated `Constexpr`.
 """
 
 from __future__ import annotations
