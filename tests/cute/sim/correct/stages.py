@@ -136,11 +136,11 @@ def barrier_at_two_lines(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor):
     tile = shared(64)
     if t < 32:
         tile[t] = x[t] * 2
-        arch.sync_threads()
+        arch.barrier(barrier_id=1, number_of_threads=64)
         y[t] = tile[63 - t]
     else:
         tile[t] = x[t] * 3
-        arch.sync_threads()
+        arch.barrier(barrier_id=1, number_of_threads=64)
         y[t] = tile[63 - t] + 1
 
 
@@ -404,9 +404,7 @@ def counted_at_rank_zero(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor):
     part = arch.warp_reduction_sum(x[rank * 32 + t])
     if t == 0:
         of_rank(sums, 0)[rank] = part
-        arch.atomic_add(
-            arch.map_dsmem_ptr(count.iterator, 0), 1, sem="release", scope="cluster"
-        )
+        arch.atomic_add(arch.map_dsmem_ptr(count.iterator, 0), 1, sem="release", scope="cluster")
         if rank == 0:
             while arch.load(count.iterator, sem="acquire", scope="cluster") != 4:
                 pass

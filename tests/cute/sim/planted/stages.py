@@ -1,4 +1,4 @@
-"""Stages, queues and exchanges of a block or a cluster: each with an order left out, or complete."""
+"""Stages, queues and exchanges of blocks and clusters: with an order left out, or complete."""
 
 import basedsl_cute as cute
 from basedsl_cute import arch
@@ -150,7 +150,7 @@ def workspace_cut_too_small(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor, bug:
     if t < 48:
         room[t] = x[t]
     if t >= 32:
-        counts[t - 32] = t
+        counts[63 - t] = t
     arch.sync_threads()
     if t < 32:
         y[t] = room[t] + counts[t].to(cute.Float32)
