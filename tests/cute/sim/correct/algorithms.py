@@ -368,7 +368,7 @@ def maximum_by_compare_and_swap(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor):
 
 @cute.kernel
 def claimed_by_a_bit(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor):
-    """Of all threads that want an element the one that sets its bit writes it."""
+    """Many threads want an element; the one that sets its bit writes it."""
     t, b = arch.thread_idx()[0], arch.block_idx()[0]
     at = (t * 7 + b) % 40
     bit = cute.Int32(1) << (at % 32)

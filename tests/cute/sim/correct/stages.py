@@ -249,7 +249,7 @@ def exchanged_in_place(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor):
 
 @cute.kernel
 def scattered_by_a_permutation(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor):
-    """Where a thread writes comes from memory; no two write one place."""
+    """A thread finds in memory where it writes; no two write one place."""
     t = arch.thread_idx()[0]
     tile = shared(64)
     for i in range(cute.Int32(3)):
@@ -289,7 +289,7 @@ def neighbouring_bytes(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor):
 
 @cute.kernel
 def own_copies_need_no_barrier(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor):
-    """What a thread copied itself it may read when it has waited."""
+    """A thread reads its own copies when it has waited for them."""
     t = arch.thread_idx()[0]
     tile = shared(128)
     for i in cute.range_constexpr(2):
