@@ -2,9 +2,9 @@
 
     python bench/gpu/layer.py [--out rows.json] [--only TEXT ...]
 
-Norms forward and backward, also with a residual, and gradients of `matmul`. Inputs are fresh
-random normal numbers; results are compared with float64. Contenders take turns between CUDA events,
-in rows of launches while the device is kept busy; medians. Time in us; GB/s of what has to be read
+Norms forward and backward, also with a residual, softmax, and gradients of `matmul`. Inputs are
+fresh random normal numbers; results are compared with float64. Contenders take turns between CUDA
+events, in rows of launches while the device is busy; medians. Times in us; GB/s of what is read
 and written once; ratios of a contender's time to ours, above 1 where ours is faster. "host" is what
 a call takes on the host, in us, of ours and the contenders; "Python" counts launches from Python in
 ten of our calls, which should be none: why is said before.
@@ -99,6 +99,20 @@ def turned(x, cos, sin):
     one, other = x.chunk(2, -1)
     c, s = cos[:, None], sin[:, None]
     return torch.cat((one * c - other * s, other * c + one * s), -1)
+
+
+def softmax_cases():
+    for rows, columns in ((8192, 4096), (4096, 32768), (256, 131072), (256, 262144)):
+        shape, size = f"{rows} x {columns} bf16", rows * columns * 2
+        x, grad = normal(rows, columns), normal(rows, columns)
+        yield f"softmax {shape}", 2 * size, ops.softmax, lambda x: x.softmax(-1), (x,)
+        yield (
+            f"softmax backward {shape}",
+            3 * size,
+            backward(ops.softmax, grad),
+            backward(lambda x: x.softmax(-1), grad),
+            (x,),
+        )
 
 
 def layer_cases():
@@ -232,6 +246,7 @@ def main():
     rows, failed = [], False
     for name, moved, ours, peer, inputs in (
         *norm_cases(),
+        *softmax_cases(),
         *layer_cases(),
         *loss_cases(),
         *matmul_cases(),

@@ -29,9 +29,9 @@ from basedsl_cute.ops.layer.rows import (
     only_columns,
     registers,
     row_plan,
+    row_slots,
     row_sums,
     store_row,
-    sum_buffer,
     this_row,
 )
 from basedsl_cute.ops.plan_cache import PlanCache, asked_target
@@ -139,7 +139,7 @@ def _backward_plan(
     record = ArrayRecord.of(z)
     device = HardwareInfo(record.device[1] if record.is_on_gpu else None)
     most = 2 * device.get_device_multiprocessor_count()
-    blocks = max(min(-(-rows // row.rows), most), 1)
+    blocks = max(min(-(-rows // row.rows), most // row.cluster), 1)
     sums = (weight is not None) + (bias is not None)
     given = (grad, z, weight, grad_z)
     static = (operation == "layer_norm", row)
@@ -232,12 +232,12 @@ def _check(operation: str, x: Any, weight: Any, bias: Any, residual: Any) -> Non
 
 
 @cute.jit
-def _normal(z: Any, buffer: Any, eps: Any, is_centred: cute.Constexpr, plan: cute.Constexpr):
+def _normal(z: Any, slots: Any, eps: Any, is_centred: cute.Constexpr, plan: cute.Constexpr):
     """The row's centred elements and 1 / sqrt(mean(centred^2) + eps)."""
     if cute.const_expr(is_centred):
-        (total,) = row_sums((z,), buffer, plan)
+        (total,) = row_sums((z,), slots, plan, 1)
         z = only_columns(z - total * (1 / plan.columns), plan)
-    (squares,) = row_sums((z * z,), buffer, plan)
+    (squares,) = row_sums((z * z,), slots, plan, 0)
     return z, cute.math.rsqrt(squares * (1 / plan.columns) + eps)
 
 
@@ -258,14 +258,14 @@ def norm_kernel(
     row = this_row(plan)
     inside = row < rows
     row = cute.min(row, rows - 1)  # of a last block: it must take part in the sums
-    buffer = sum_buffer(1, plan)
     value = load_row(x, row, plan)
+    slots = row_slots(1, plan)
     if cute.const_expr(residual is not None):
         value = value + load_row(residual, row, plan)
         value = value.to(z.element_type).to(cute.Float32)  # what the gradient will see
         if inside:
             store_row(value, z, row, plan)
-    value, factor = _normal(value, buffer, eps, is_centred, plan)
+    value, factor = _normal(value, slots, eps, is_centred, plan)
     value = value * factor
     if cute.const_expr(weight is not None):
         value = value * load_row(weight, 0, plan)
@@ -293,8 +293,8 @@ def norm_backward_kernel(
     over the rows of a block's threads.
     """
     first = this_row(plan)
-    steps = arch.grid_dim()[0] * plan.rows
-    buffer = sum_buffer(3, plan)
+    steps = arch.grid_dim()[0] // plan.cluster * plan.rows
+    slots = row_slots(3, plan)
     of_weight, of_bias = registers(plan), registers(plan)
     of_weight.fill(0.0)
     of_bias.fill(0.0)
@@ -309,12 +309,13 @@ def norm_backward_kernel(
         if not inside:
             dy = cute.zeros_like(dy)
         if cute.const_expr(is_centred):
-            (total,) = row_sums((value,), buffer, plan)
+            (total,) = row_sums((value,), slots, plan, 1)
             value = only_columns(value - total * (1 / plan.columns), plan)
         slope = dy
         if cute.const_expr(weight is not None):
             slope = dy * scale
-        squares, along, mean = row_sums((value * value, slope * value, slope), buffer, plan)
+        sums = (value * value, slope * value, slope)
+        squares, along, mean = row_sums(sums, slots, plan, 0 if is_centred else turn)
         factor = cute.math.rsqrt(squares * (1 / plan.columns) + eps)
         normal = value * factor
         result = slope - normal * (along * factor * (1 / plan.columns))
@@ -378,8 +379,9 @@ def _launch(
     stream: cute.Int64,
 ):
     norm_kernel(x, residual, weight, bias, y, z, rows, eps, is_centred, plan).launch(
-        grid=cute.ceil_div(rows, plan.rows),
+        grid=plan.grid(rows),
         block=plan.block,
+        cluster=plan.cluster_shape,
         stream=cute.Stream(stream.ir_value()),
     )
 
@@ -404,7 +406,12 @@ def _launch_backward(
     on = cute.Stream(stream.ir_value())
     norm_backward_kernel(
         grad, z, weight, grad_z, out, parts, rows, eps, is_centred, of_bias is not None, plan
-    ).launch(grid=cute.max(blocks, 1), block=plan.block, stream=on)
+    ).launch(
+        grid=cute.max(blocks, 1) * plan.cluster,
+        block=plan.block,
+        cluster=plan.cluster_shape,
+        stream=on,
+    )
     totals = tuple(x for x in (of_weight, of_bias) if x is not None)
     if cute.const_expr(parts is not None):
         sum_parts_kernel(parts, totals).launch(
