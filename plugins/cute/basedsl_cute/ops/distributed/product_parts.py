@@ -17,7 +17,7 @@ import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.distributed.signals import now
-from basedsl_cute.ops.hopper.config import Config, Kinds
+from basedsl_cute.ops.hopper.config import Config, HopperGemmKinds
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.tile_scheduler import StaticPersistentTileScheduler, WorkTileInfo
 
@@ -45,10 +45,10 @@ class ProductPlan:
     every: int = 1
 
     @property
-    def kinds(self) -> Kinds:
+    def kinds(self) -> HopperGemmKinds:
         """A (M, K, shards), B (N, K) and C (M, N, shards), each with rows one after the other."""
         row = sm90.LayoutEnum.ROW_MAJOR
-        return Kinds(self.dtype, self.dtype, self.dtype, row, row, row, True)
+        return HopperGemmKinds(self.dtype, self.dtype, self.dtype, row, row, row, True)
 
 
 class ShardScheduler(StaticPersistentTileScheduler):

@@ -152,7 +152,7 @@ class Exchange:
 
     def store(self, epi_store: Any, source: Any, where: Any) -> None:
         """Start the store of a piece from its slot to where it belongs."""
-        _store(self, source, where)
+        _store_piece(self, source, where)
 
     def announce(self, epi_store: Any, tile_idx: Any) -> None:
         """Wait until the pieces of a tile are where they belong, and notify the rank."""
@@ -211,7 +211,7 @@ def _receive(exchange, epi_store, pieces, tile_idx):
 
 
 @cute.jit
-def _store(exchange, source, where):
+def _store_piece(exchange, source, where):
     w, stores, targets = exchange.w, exchange.stores, exchange.targets
     row, column, shard = where
     here = (row, column, w.rank, (exchange.turn & 1).to(cute.Int32))

@@ -49,7 +49,7 @@ from basedsl_cute.ops.hopper.config import (
     DEFAULT,
     SHARED_MEMORY,
     Config,
-    Kinds,
+    HopperGemmKinds,
     check_config,
     choose_config,
 )
@@ -60,7 +60,15 @@ from basedsl_cute.utils.tile_scheduler import (
     StaticPersistentTileScheduler,
 )
 
-__all__ = ["DEFAULT", "SHARED_MEMORY", "Config", "Kinds", "check_config", "choose_config", "gemm"]
+__all__ = [
+    "DEFAULT",
+    "SHARED_MEMORY",
+    "Config",
+    "HopperGemmKinds",
+    "check_config",
+    "choose_config",
+    "gemm",
+]
 
 
 @cute.kernel
@@ -307,7 +315,7 @@ def pin_in_registers(fragment: Any) -> None:
 
 
 def piece_coordinate(
-    tile: Any, row_block: Any, i: Any, pieces_n: int, kinds: Kinds, cfg: Config
+    tile: Any, row_block: Any, i: Any, pieces_n: int, kinds: HopperGemmKinds, cfg: Config
 ) -> Any:
     """The coordinate (M, N, L), in pieces of C, of a consumer's piece `i` of a tile."""
     m, n, batch = tile
