@@ -17,7 +17,7 @@ from basedsl.binding.argument_types import argument_type
 from basedsl.binding.equality import check_equal
 from basedsl.cache.disk import Disk, DiskEntry
 from basedsl.compilation.call_guards import guards_and_effects, guards_of
-from basedsl.compilation.call_pipeline import pipeline_of, run_pipeline
+from basedsl.compilation.call_pipeline import pipeline_of, run_call_pipeline
 from basedsl.compilation.contexts import Contexts
 from basedsl.compilation.cost import Clock, compilation_cost, gc_paused, preload_libraries
 from basedsl.compilation.loader import load_built
@@ -147,7 +147,7 @@ class Driver:
                 with clock("trace"):
                     traced = trace_call(language, mlir.bindings, call, rewritten, before)
                 guards, changed = guards_and_effects(call, traced, before)
-                stages = run_pipeline(language, call, traced, mlir)
+                stages = run_call_pipeline(language, call, traced, mlir)
             clock.seconds |= stages.seconds
             report(call, stages, clock)
             source, functions = rewritten.source, traced.functions

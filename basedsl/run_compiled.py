@@ -18,7 +18,7 @@ def run_compiled(compiled: Compiled, call: BoundCall, is_new: bool) -> Any:
     Raises DSLError if the call changes an array that the code knows as a global or closure variable
     too, and what the code raises.
     """
-    run = _run_once if compiled.effects else _run
+    run = _run_once if compiled.effects else _run_code
     if compiled.guards.arrays and arrays_of(call.values):
         overlap = Overlap(compiled.guards, call.values)
         if not overlap.is_empty:
@@ -30,7 +30,7 @@ def run_compiled(compiled: Compiled, call: BoundCall, is_new: bool) -> Any:
     return run(compiled, call)
 
 
-def _run(compiled: Compiled, call: BoundCall) -> Any:
+def _run_code(compiled: Compiled, call: BoundCall) -> Any:
     return compiled.run(call.values)
 
 

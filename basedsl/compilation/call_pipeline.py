@@ -16,7 +16,7 @@ from basedsl.plugin import plugin_manager
 from basedsl.stages import BoundCall, Traced
 
 
-def run_pipeline(
+def run_call_pipeline(
     language: Language, call: BoundCall, traced: Traced, mlir: MLIRContext
 ) -> objectstage.Stages:
     """Run the pipeline of a call on its traced module, in the context `mlir`."""
@@ -24,7 +24,7 @@ def run_pipeline(
     observe = plugin_manager().stage_observer(language.name, symbol)
     if call.settings.print_ir_after_all:
         observe = printing(observe, symbol)
-    stages = objectstage.run(
+    stages = objectstage.run_pipeline(
         pipeline_of(language, call, traced.results),
         traced.module,
         mlir,

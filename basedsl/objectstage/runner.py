@@ -112,7 +112,7 @@ class Stages:
         return "\n".join(lines)
 
 
-def run(
+def run_pipeline(
     pipeline: Pipeline,
     module: Any,
     context: MLIRContext,

@@ -233,8 +233,8 @@ class PluginManager:
         return self._loaded.setdefault(name, dsl)
 
     def stage_observer(self, dsl: str, function: str) -> Callable[[str, Any], Any] | None:
-        """Return the `observe` argument of `objectstage.run`; None while no plugin wants to see
-        stages.
+        """Return the `observe` argument of `objectstage.run_pipeline`; None while no plugin wants
+        to see stages.
         """
         see = self._answers("basedsl_see_stage", dsl)
         replace = self._answers("basedsl_stage_output", dsl)

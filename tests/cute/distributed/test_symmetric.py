@@ -252,6 +252,43 @@ def test_a_wait_beyond_its_limit_names_rank_slot_and_line():
     assert "it waited for 1, and the signal is 0" in text
 
 
+@cute.kernel
+def many_flags_kernel(x: SymmetricTensor, y: cute.Tensor, count: cute.Int32):
+    lane = arch.lane_idx()
+    if x.rank == 0:
+        x.signals.wait_all(1, 7, 3, 3 + count)
+        for i in range(lane, count, 32):
+            y[i] = x.local[i]
+    else:
+        for i in range(lane, count, 32):
+            arch.store(x.peer(0).iterator + i, i + 1)
+            x.signals.notify(0, 7, 3 + i)
+
+
+@cute.jit
+def wait_for_many_flags(x, y: cute.Tensor, count: cute.Int32):
+    many_flags_kernel(x, y, count).launch(grid=1, block=32)
+
+
+@pytest.mark.parametrize("count", [0, 1, 40, 300])
+def test_many_flags_are_waited_for_together(count):
+    with sim.ranks(2, seed=count) as world:
+        x = simulated(world, 300, np.int32, slots=303)
+        y = [np.zeros(300, np.int32) for _ in x]
+        world.run(lambda rank: wait_for_many_flags(x[rank], y[rank], count))
+    assert (y[0][:count] == np.arange(count) + 1).all() and not y[0][count:].any()
+
+
+def test_one_of_many_flags_that_does_not_come_is_named():
+    with sim.ranks(2) as world:
+        x = simulated(world, 300, np.int32, slots=303, timeout=20e-9)
+        y = [np.zeros(300, np.int32) for _ in x]
+        world.run(lambda rank: wait_for_many_flags(x[rank], y[rank], 300 if rank == 0 else 299))
+    with pytest.raises(PeerTimeoutError, match="the signal of rank 1 in slot 302") as found:
+        x[0].check()
+    assert "x.signals.wait_all(1, 7, 3, 3 + count)" in str(found.value)
+
+
 def test_without_a_limit_in_reach_the_simulator_says_who_waits_for_whom():
     with sim.ranks(2) as world:
         x = simulated(world, 4, np.int32)

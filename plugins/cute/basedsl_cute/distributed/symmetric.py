@@ -109,7 +109,7 @@ class SymmetricTensor:
         self.slots = slots
         record = ArrayRecord.of(local)
         ranks = len(self.addresses)
-        _check(record, self.addresses, rank)
+        _check_peer(record, self.addresses, rank)
         limit = checked_limit(timeout)
         align = _alignment([record.address, *self.addresses])
         nbytes = _span(record)
@@ -214,7 +214,7 @@ class SymmetricTensor:
         return f"SymmetricTensor({shape}, rank {self._rank} of {self.num_ranks})"
 
 
-def _check(record: ArrayRecord, addresses: tuple[int, ...], rank: int) -> None:
+def _check_peer(record: ArrayRecord, addresses: tuple[int, ...], rank: int) -> None:
     if not 0 <= rank < len(addresses):
         raise DSLCallError(f"rank {rank} of a group of {len(addresses)}: there is no such rank")
     if addresses[rank] != record.address:

@@ -16,7 +16,7 @@ import torch
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
-class Operation:
+class TorchOperation:
     """The operation `torch.ops.basedsl_cute.<name>`.
 
     Parameters:

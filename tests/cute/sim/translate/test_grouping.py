@@ -11,7 +11,7 @@ from basedsl_cute.runtime import from_dlpack
 from basedsl_cute.sim.machine import matrix
 from basedsl_cute.sim.machine.access import RegisterArray
 from basedsl_cute.sim.site import Site
-from basedsl_cute.sim.translate.grouping import Grouping, Rows
+from basedsl_cute.sim.translate.grouping import Grouping, RegisterBytes
 from basedsl_cute.sim.translate.records import Op, OpRegion, Value
 
 ARRAY = RegisterArray(0, 64, 4)
@@ -24,9 +24,9 @@ def op(name: str, operands=(), results: int = 0, row: int = 0) -> Op:
 
 
 def order(ops: list[Op]) -> tuple[list[str], list[int]]:
-    def rows(one: Op) -> Rows:
+    def rows(one: Op) -> RegisterBytes:
         at = int(one.attributes.get("row", "0"))
-        return Rows(ARRAY, at, at + 1)
+        return RegisterBytes(ARRAY, at, at + 1)
 
     end = op("gpu.return")
     found = Grouping(OpRegion([], [*ops, end]), lambda one: one.name == "mma", rows)

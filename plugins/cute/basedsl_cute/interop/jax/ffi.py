@@ -100,7 +100,7 @@ class _Api(ctypes.Structure):
     )
 
 
-class _Frame(ctypes.Structure):  # XLA_FFI_CallFrame
+class _CallFrame(ctypes.Structure):  # XLA_FFI_CallFrame
     _fields_ = (
         *_HEAD,
         ("api", ctypes.POINTER(_Api)),
@@ -120,7 +120,7 @@ class _StreamArguments(ctypes.Structure):
     _fields_ = (*_HEAD, ("context", _P), ("stream", _P))
 
 
-_Handler = ctypes.CFUNCTYPE(_P, ctypes.POINTER(_Frame))
+_Handler = ctypes.CFUNCTYPE(_P, ctypes.POINTER(_CallFrame))
 _OfApi = ctypes.CFUNCTYPE(_P, _P)
 
 
@@ -181,7 +181,7 @@ def _answer_metadata(address: int) -> bool:
     return True
 
 
-def _invocation(frame: _Frame, device: int) -> Invocation:
+def _invocation(frame: _CallFrame, device: int) -> Invocation:
     stream = None if device == ArrayRecord.CPU else _stream(frame)
     # XLA makes the context of the operation's device the current one.
     place = device, 0 if stream is None else driver.current_device()
@@ -224,7 +224,7 @@ def _read(text: _Text) -> str:
     return ctypes.string_at(text.ptr, text.len).decode() if text.len else ""
 
 
-def _stream(frame: _Frame) -> int:
+def _stream(frame: _CallFrame) -> int:
     asked = _StreamArguments(ctypes.sizeof(_StreamArguments), None, frame.context, None)
     failure = _OfApi(frame.api.contents.stream_get)(ctypes.addressof(asked))
     if failure:

@@ -91,7 +91,7 @@ class JaxOperation:
 
     def _bind(self, *inputs: Any, **options: Any) -> Any:
         module = jax()
-        ffi.register(_run)
+        ffi.register(_run_operation)
         arrays = [module.numpy.asarray(one) for one in inputs]
         made = [module.ShapeDtypeStruct(s.shape, s.dtype) for s in self._shapes(*arrays, **options)]
         ranks = [x.ndim for x in arrays] + [len(x.shape) for x in made]
@@ -156,7 +156,7 @@ def _item(record: ArrayRecord, index: tuple[int, ...]) -> ArrayRecord:
     )
 
 
-def _run(invocation: ffi.Invocation) -> None:
+def _run_operation(invocation: ffi.Invocation) -> None:
     name = invocation.attributes["operation"]
     found = _registry.get(name)
     if found is None:
@@ -174,7 +174,7 @@ def _run(invocation: ffi.Invocation) -> None:
 def register() -> None:
     """Make operations known to JAX, as a process must that runs exported ones and makes none."""
     jax()
-    ffi.register(_run)
+    ffi.register(_run_operation)
 
 
 @explains_arguments

@@ -97,7 +97,7 @@ class Config:
         return min(12, room // (self.stage_bytes(vector) + 16))
 
 
-class Kinds(NamedTuple):
+class BlackwellGemmKinds(NamedTuple):
     """Element types and contiguous modes (`LayoutEnum`) of A, B and C, the accumulators, and the
     scale factors of A and B.
     """
@@ -243,6 +243,6 @@ def choose_config(
     )
 
 
-def output_of(kinds: Kinds) -> choices.EpilogueMatrix:
+def output_of(kinds: BlackwellGemmKinds) -> choices.EpilogueMatrix:
     """Return C as the choice of an epilogue's tile takes it."""
     return choices.EpilogueMatrix(kinds.c.width, kinds.major_c.is_m_major_c())

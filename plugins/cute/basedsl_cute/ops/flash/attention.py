@@ -17,9 +17,9 @@ from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.flash import torch_attention
 from basedsl_cute.ops.flash.arguments import (
     HALVES,
+    AttentionOperand,
     Extents,
     Lengths,
-    Operand,
     check_apart,
     extents_of,
     operands_of,
@@ -204,7 +204,7 @@ def attention(
     blocks = _multiprocessors(operands["q"])
     widths = (extents.head, extents.head_v)
     if extents.batches * longest * extents.heads:
-        _run(
+        _run_attention(
             lib,
             [operands[name].view for name in "qkv"],
             (*views, turned),
@@ -262,7 +262,7 @@ _HOPPER_FEW_KEYS = hopper.Config(
 
 
 def _chosen(
-    extents: Extents, longest: int, q: Operand, variant: Variant, is_dense: bool
+    extents: Extents, longest: int, q: AttentionOperand, variant: Variant, is_dense: bool
 ) -> ampere.Config | hopper.Config:
     """The configuration: heads packed where there are few queries, keys split for few blocks."""
     target = current_target()
@@ -321,7 +321,7 @@ def _with_splits(config: ampere.Config, blocks: int, keys: int, processors: int)
     return replace(config, splits=-(-steps // -(-steps // splits)))
 
 
-def _multiprocessors(q: Operand) -> int:
+def _multiprocessors(q: AttentionOperand) -> int:
     device = q.record.device[1] if q.record.is_on_gpu else None
     return HardwareInfo(device).get_device_multiprocessor_count()
 
@@ -394,7 +394,7 @@ def _results(
     return (out, lse) if return_lse else out, (out_view, lse_view, parts, logs)
 
 
-def _run(
+def _run_attention(
     lib: ArrayLibrary,
     qkv: list[Any],
     views: tuple[Any, ...],

@@ -16,7 +16,7 @@ import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import OperandMajorMode, cpasync, tma, warpgroup
-from basedsl_cute.ops.ampere.attention import Result, adjust, finish
+from basedsl_cute.ops.ampere.attention import AttentionResult, adjust, finish_rows
 from basedsl_cute.ops.flash.softmax import (
     OnlineSoftmax,
     as_rows,
@@ -242,11 +242,11 @@ def forward_kernel(
                 result_scale = value_scale
             if cute.const_expr(operand_scales[2] is not None):
                 result_scale = value_scale * operand_scales[2][own_head // key_group, own_batch]
-            target = Result(out, lse, sinks, variant, *places, result_scale)
+            target = AttentionResult(out, lse, sinks, variant, *places, result_scale)
             # So that nothing of this is computed ahead and kept through the loops.
             own_o = mma_o.get_slice(arch.inline_ptx("mov.b32 $0, $1;", [lane], cute.Int32))
             result = as_rows(own_o.partition_C(cute.make_identity_tensor((m, head_v))))
-            finish(softmax, sums, result, target, row * m, own_head, 1, cfg.is_wide)
+            finish_rows(softmax, sums, result, target, row * m, own_head, 1, cfg.is_wide)
             work = walk.following(work)
 
 

@@ -78,7 +78,7 @@ def layer_norm(
     return _norm("layer_norm", x, weight, bias, residual, eps)
 
 
-class Gradients(NamedTuple):
+class NormGradients(NamedTuple):
     """Gradients of a norm: by z (x and the residual have the same), weight and bias."""
 
     x: Any
@@ -94,7 +94,7 @@ def norm_backward(
     bias: Any,
     eps: float,
     grad_z: Any = None,
-) -> Gradients:
+) -> NormGradients:
     """Return the gradients of `operation`, "rms_norm" or "layer_norm", from `grad`, that of its
     result, and `grad_z`, that of the sum with the residual.
 
@@ -120,7 +120,7 @@ def norm_backward(
         parts = lib.empty((plan.sums, plan.blocks * plan.row.rows, columns), f32, z)
     arrays = (grad, z, weight, grad_z, out, parts, of_weight, of_bias)
     _call(plan, _launch_backward, arrays, (plan.rows, plan.blocks, eps), lib.stream(z))
-    return Gradients(out, of_weight, of_bias)
+    return NormGradients(out, of_weight, of_bias)
 
 
 def _backward_plan(
@@ -131,7 +131,7 @@ def _backward_plan(
     weight: Any,
     bias: Any,
     grad_z: Any,
-) -> _Plan:
+) -> _NormPlan:
     rows, columns = extents_of(operation, "z", z)
     row = row_plan(
         lib, operation, columns, element_type(operation, "z", z), (z, grad, weight, grad_z)
@@ -143,11 +143,11 @@ def _backward_plan(
     sums = (weight is not None) + (bias is not None)
     given = (grad, z, weight, grad_z)
     static = (operation == "layer_norm", row)
-    return _Plan(row, rows, _are_compact(lib, given), static, blocks, sums)
+    return _NormPlan(row, rows, _are_compact(lib, given), static, blocks, sums)
 
 
 @dataclass
-class _Plan:
+class _NormPlan:
     """The way to compute a norm of arrays of one kind: the same extents, strides, types and
     alignment.
     """
@@ -161,10 +161,10 @@ class _Plan:
     compiled: Any = None
 
 
-_plans: PlanCache[_Plan] = PlanCache()
+_plans: PlanCache[_NormPlan] = PlanCache()
 
 
-def _call(plan: _Plan, launch: Any, arrays: Any, numbers: Any, stream: int) -> None:
+def _call(plan: _NormPlan, launch: Any, arrays: Any, numbers: Any, stream: int) -> None:
     """Launch kernels for a plan's arrays, which are compiled for them once."""
     if plan.compiled is None:
         plan.compiled = cute.compile(launch, *arrays, *numbers, *plan.static, stream)
@@ -206,15 +206,15 @@ def _norm(operation: str, x: Any, weight: Any, bias: Any, residual: Any, eps: fl
 
 def _forward_plan(
     lib: ArrayLibrary, operation: str, x: Any, weight: Any, bias: Any, residual: Any
-) -> _Plan:
-    _check(operation, x, weight, bias, residual)
+) -> _NormPlan:
+    _check_arrays(operation, x, weight, bias, residual)
     rows, columns = extents_of(operation, "x", x)
     given = (x, residual, weight, bias)
     row = row_plan(lib, operation, columns, element_type(operation, "x", x), given)
-    return _Plan(row, rows, _are_compact(lib, given), (operation == "layer_norm", row))
+    return _NormPlan(row, rows, _are_compact(lib, given), (operation == "layer_norm", row))
 
 
-def _check(operation: str, x: Any, weight: Any, bias: Any, residual: Any) -> None:
+def _check_arrays(operation: str, x: Any, weight: Any, bias: Any, residual: Any) -> None:
     """Raise DSLTypeError for arrays that do not fit together."""
     given = {"x": x, "weight": weight, "bias": bias, "residual": residual}
     for name, other in given.items():

@@ -20,7 +20,7 @@ from basedsl_cute.ops.gemm.epilogue import GateGradient
 from basedsl_cute.ops.gemm.matmul import matmul
 from basedsl_cute.ops.gemm.torch_matmul import torch_matmul
 from basedsl_cute.ops.layer.gated import gated_products
-from basedsl_cute.ops.torch_operation import Operation
+from basedsl_cute.ops.torch_operation import TorchOperation
 
 _SCHEMA = "(Tensor x, Tensor gate, Tensor up, str activation) -> (Tensor, Tensor)"
 _SLOPE_SCHEMA = "(Tensor x, Tensor up, Tensor values, Tensor grad, str activation) -> Tensor"
@@ -85,5 +85,5 @@ def _fake_slope(x: Any, up: Any, values: Any, *options: Any) -> Any:
     return values.new_empty(values.shape)
 
 
-_operation = Operation("gated_linear", _SCHEMA, _run, _fake, _setup, _backward)
-_slope_operation = Operation("gated_linear_slope", _SLOPE_SCHEMA, _run_slope, _fake_slope)
+_operation = TorchOperation("gated_linear", _SCHEMA, _run, _fake, _setup, _backward)
+_slope_operation = TorchOperation("gated_linear_slope", _SLOPE_SCHEMA, _run_slope, _fake_slope)

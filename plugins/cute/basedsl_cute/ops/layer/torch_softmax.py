@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl_cute.ops.layer.softmax import softmax, softmax_backward
-from basedsl_cute.ops.torch_operation import Operation
+from basedsl_cute.ops.torch_operation import TorchOperation
 
 
 def torch_softmax(x: Any) -> Any:
@@ -38,7 +38,7 @@ def _backward(ctx: Any, grad: Any) -> Any:
     return _backward_operation(grad, y)
 
 
-_operation = Operation("softmax", "(Tensor x) -> Tensor", softmax, _fake, _setup, _backward)
-_backward_operation = Operation(
+_operation = TorchOperation("softmax", "(Tensor x) -> Tensor", softmax, _fake, _setup, _backward)
+_backward_operation = TorchOperation(
     "softmax_backward", "(Tensor grad, Tensor y) -> Tensor", _run_backward, _fake_backward
 )

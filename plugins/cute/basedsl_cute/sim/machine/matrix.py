@@ -131,7 +131,7 @@ def mma_many(
     return [_registers(one, what.d) for one in _rounded(total, what)]
 
 
-class _Plan(NamedTuple):
+class _MatrixPlan(NamedTuple):
     """Places of the elements of every warp's A and B, `(warps, m, k)` and `(warps, k, n)`, among
     the lanes' values, `(values, lanes)`; and of the lanes' values of D, `(values, lanes)`, among
     the elements of every warp's D.
@@ -143,7 +143,7 @@ class _Plan(NamedTuple):
 
 
 @functools.lru_cache(maxsize=32)
-def _plan(what: MmaInstruction, warps: int) -> _Plan:
+def _plan(what: MmaInstruction, warps: int) -> _MatrixPlan:
     rows, columns, depth = what.shape
     bits = np.dtype(_DTYPES[what.a]).itemsize * 8
     lanes = warps * WARP_SIZE
@@ -159,7 +159,7 @@ def _plan(what: MmaInstruction, warps: int) -> _Plan:
     start = np.arange(warps)[:, None] * (rows * columns)
     out = (start + row * columns + column).reshape(-1, lanes)
     left = np.ascontiguousarray(found[0].transpose(0, 2, 1))
-    return _Plan(left, np.ascontiguousarray(found[1]), out)
+    return _MatrixPlan(left, np.ascontiguousarray(found[1]), out)
 
 
 def _values(held: list[Any], kind: str, lanes: int, count: int) -> Any:

@@ -149,7 +149,7 @@ def _store_rows(
 
 
 @rule("llvm.load", uniform=_uniform_load, volatile=_ordered)
-def _load(e: PythonEmitter, op: Op) -> None:
+def _load_value(e: PythonEmitter, op: Op) -> None:
     (pointer,), (result,) = op.operands, op.results
     access = access_of(e, op, pointer, result.type, "read", op.integer("alignment", 0))
     access.spreads = result in e.poison.may
@@ -176,7 +176,7 @@ def _load(e: PythonEmitter, op: Op) -> None:
 
 
 @rule("llvm.store")
-def _store(e: PythonEmitter, op: Op) -> None:
+def _store_value(e: PythonEmitter, op: Op) -> None:
     value, pointer = op.operands
     access = access_of(e, op, pointer, value.type, "write", op.integer("alignment", 0))
     what = e.const(access, "write")

@@ -17,7 +17,7 @@ from basedsl_cute.sim.observe import Observer
 from basedsl_cute.sim.site import Site
 from basedsl_cute.sim.translate.addresses import local_address
 from basedsl_cute.sim.translate.affinity import affine_values
-from basedsl_cute.sim.translate.grouping import Grouping, Rows, same_loads
+from basedsl_cute.sim.translate.grouping import Grouping, RegisterBytes, same_loads
 from basedsl_cute.sim.translate.liveness import last_uses, steady_loads
 from basedsl_cute.sim.translate.poison_flow import PoisonFlow
 from basedsl_cute.sim.translate.records import KernelRecord, Op, OpRegion, Value
@@ -317,7 +317,7 @@ class PythonEmitter:
         rule = self.rules.for_op(op, "sim")
         return rule.many is not None
 
-    def _rows_of(self, op: Op) -> Rows | None:
+    def _rows_of(self, op: Op) -> RegisterBytes | None:
         """The rows of registers that a plain load or store is known to touch."""
         pointer = op.operands[-1]
         root = self.uniformity.root(pointer)
@@ -328,7 +328,7 @@ class PythonEmitter:
         if array is None or array.multiplied or address is None:
             return None
         size = (op.results or op.operands)[0].type.size
-        return Rows(array, address, address + size)
+        return RegisterBytes(array, address, address + size)
 
     def _forget(self, values: Iterable[Value]) -> None:
         """Write the end of values that hold arrays, whose memory the next ones can have."""

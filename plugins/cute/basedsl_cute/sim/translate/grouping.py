@@ -13,20 +13,20 @@ from basedsl_cute.sim.machine.access import RegisterArray
 from basedsl_cute.sim.translate.records import Op, OpRegion, Value
 
 
-class Rows(NamedTuple):
+class RegisterBytes(NamedTuple):
     """Bytes of a local array that is kept in registers."""
 
     array: RegisterArray
     first: int
     end: int
 
-    def meet(self, other: Rows) -> bool:
+    def meet(self, other: RegisterBytes) -> bool:
         """True if the two share a byte."""
         same = self.array is other.array
         return same and self.first < other.end and other.first < self.end
 
 
-RowsOf = Callable[[Op], Rows | None]
+RowsOf = Callable[[Op], RegisterBytes | None]
 """The rows of registers that a load or store touches, None where they are not known."""
 
 _STATIC = ("llvm.getelementptr", "llvm.mlir.constant", "arith.constant")
@@ -44,7 +44,7 @@ class Grouping:
         self._group: list[Op] = []
         self._behind: list[Op] = []  # what takes the results of the group
         self._results: set[Value] = set()
-        self._written: list[Rows] = []
+        self._written: list[RegisterBytes] = []
         for op in region.ops:
             if not self._group or not (self._follows(op) or self._passes(op)):
                 self._close()
@@ -103,7 +103,7 @@ def same_loads(before: list[Op], rows_of: RowsOf) -> dict[Value, Value]:
     """The values of loads at the end of a list of operations, with nothing but loads and addresses
     after them: each with the first one of the same rows and type.
     """
-    first: dict[tuple[Rows, str], Value] = {}
+    first: dict[tuple[RegisterBytes, str], Value] = {}
     found: dict[Value, Value] = {}
     for op in reversed(before):
         if op.name == "llvm.load":
