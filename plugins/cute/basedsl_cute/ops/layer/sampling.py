@@ -225,7 +225,7 @@ def _draw(
 @cute.jit
 def _words(first: Any, counter: Any, seed: Any, plan: cute.Constexpr):
     """Return the random words of the elements of a vector, of which `first` is the first."""
-    found = []
+    found: list[Any] = []
     for begin in cute.range_constexpr(0, plan.vector, WORDS):
         four = philox(((first + begin) // WORDS, *counter), seed)
         if cute.const_expr(plan.vector >= WORDS):

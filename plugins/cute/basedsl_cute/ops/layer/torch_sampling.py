@@ -11,7 +11,7 @@ import torch
 
 from basedsl_cute.ops.array_libraries import library
 from basedsl_cute.ops.layer.sampling import draw
-from basedsl_cute.ops.torch_operation import Operation
+from basedsl_cute.ops.torch_operation import TorchOperation
 
 _SCHEMA = (
     "(Tensor logits, SymInt seed, SymInt offset, Tensor? temperatures, Tensor? top_ks, "
@@ -38,4 +38,4 @@ def _fake(logits: Any, *options: Any) -> Any:
     return logits.new_empty(logits.shape[:-1], dtype=torch.int64)
 
 
-_operation = Operation("sample", _SCHEMA, _run, _fake)
+_operation = TorchOperation("sample", _SCHEMA, _run, _fake)

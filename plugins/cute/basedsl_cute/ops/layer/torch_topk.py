@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from basedsl_cute.ops.layer.topk import topk
-from basedsl_cute.ops.torch_operation import Operation
+from basedsl_cute.ops.torch_operation import TorchOperation
 
 
 def torch_topk(x: Any, k: int, largest: bool) -> Any:
@@ -39,6 +39,6 @@ def _backward(ctx: Any, grad: Any, _: Any) -> Any:
     return grad.new_zeros(ctx.shape).scatter(-1, indices, grad), None, None
 
 
-_operation = Operation(
+_operation = TorchOperation(
     "topk", "(Tensor x, int k, bool largest) -> (Tensor, Tensor)", _run, _fake, _setup, _backward
 )
