@@ -65,6 +65,10 @@ class _PredicatedStores:
         self.ir = builder.ir
         self.op = op
         *self.before, self.branch, _ = _operations(op.regions[0].blocks[0])
+        self.inside: list[Any] = []
+        self.store: Any = None
+        self.place: Any = None
+        self.size = self.width = 0
 
     def has_the_form(self) -> bool:
         branch = self.branch
@@ -79,7 +83,7 @@ class _PredicatedStores:
             return False
         value, pointer = self.store.operands
         self.size = _BYTES.get(str(value.type), _WIDEST)
-        self.place = place = pointer.owner
+        place = self.place = pointer.owner
         if str(pointer.type) != "!llvm.ptr<1>" or _name(place) != "llvm.getelementptr":
             return False
         own = {*self.before, *self.inside}
