@@ -397,14 +397,18 @@ class Run:
     def norm(self):
         """The all-reduce alone, and with residual and RMSNorm.
 
-        What residual and norm take at least, since they need the sum, is the difference between a
-        norm and a copy of as many rows on one GPU, also shown.
+        What residual and norm take at least, since they need the sum, is the difference between
+        "norm rows" and "copy rows" on one GPU (see `norm_bounds`); "alone in rows" is the
+        all-reduce by as many threads in a block as the norm of few rows takes.
         """
+        import norm_bounds
         import torch
         import torch.distributed as dist
 
         from basedsl_cute import ops
+        from basedsl_cute.ops import distributed
 
+        in_rows = distributed.workspace(blocks=64, threads=1024)
         for rows, columns in ((16, 8192), (512, 8192), (4096, 8192)):
             if self.left() < 10:
                 break
@@ -416,16 +420,16 @@ class Run:
                 dist.all_reduce(z)
                 torch.nn.functional.rms_norm(z + residual, (columns,), weight, 1e-6)
 
-            self.measure(
-                f"norm {rows} x {columns}",
-                {
-                    "ours with norm": partial(self.space.all_reduce_norm, x, residual, weight, y),
-                    "ours alone": partial(self.space.all_reduce, x, y),
-                    "NCCL, then PyTorch": apart,
-                    "norm here": partial(ops.rms_norm, x, weight, residual=residual),
-                    "copy here": partial(y.copy_, x),
-                },
-            )
+            ways = {
+                "ours with norm": partial(self.space.all_reduce_norm, x, residual, weight, y),
+                "ours alone": partial(self.space.all_reduce, x, y),
+                "NCCL, then PyTorch": apart,
+                "norm here": partial(ops.rms_norm, x, weight, residual=residual),
+            }
+            ways |= norm_bounds.contenders(self.space, x, residual, weight, y)
+            if rows == 16:
+                ways["alone in rows"] = partial(in_rows.all_reduce, x, y, "lamport")
+            self.measure(f"norm {rows} x {columns}", ways)
 
     def sweep_norm(self):
         """The all-reduce alone and with residual and norm, with other numbers of blocks."""
