@@ -375,6 +375,49 @@ class Run:
             z.zero_()
             self.measure(f"all_reduce {_size(nbytes)}", contenders, 10 if nbytes < 64 * MIB else 4)
 
+    def host(self):
+        """The host's part of an all-reduce of 64 KiB, without waiting for the GPU: of the call, of
+        its parts, and of PyTorch's operation; "launch" is the compiled code with these arguments.
+        """
+        import torch
+        import torch.distributed as dist
+        import torch.distributed._symmetric_memory as memory
+
+        from basedsl_cute.ops.distributed import launches
+
+        name, space = dist.group.WORLD.group_name, self.space
+        x = torch.randn(32 * KIB, device="cuda").to(torch.bfloat16)
+        y = torch.empty_like(x)
+        shared = memory.empty(32 * KIB, dtype=x.dtype, device=torch.device("cuda", self.rank))
+        memory.rendezvous(shared, name)
+        shared.zero_()
+        space.all_reduce(x, y)
+        key = "_all_reduce", (None,), launches._key((x, y))
+        launch = space._launches._kept[key]
+        given = (x, y, launch.memory, *launch.numbers, space._launches._stream())
+        ways = {
+            "ours": partial(space.all_reduce, x, y),
+            "launch": partial(launch.code, *given),
+            "check": space.check,
+            "key": partial(launches._key, (x, y)),
+            "stream": space._launches._stream,
+            "torch two-shot": partial(torch.ops.symm_mem.two_shot_all_reduce_, shared, "sum", name),
+            "torch one-shot": partial(torch.ops.symm_mem.one_shot_all_reduce, shared, "sum", name),
+            "torch fill": partial(y.fill_, 0),
+        }
+        times = {way: [] for way in ways}
+        for _ in range(ROUNDS):
+            for way, call in ways.items():
+                dist.barrier()
+                torch.cuda.synchronize()
+                begin = time.perf_counter()
+                _repeat(call, 200)
+                times[way].append((time.perf_counter() - begin) / 200 * 1e6)
+        torch.cuda.synchronize()
+        found = {way: round(statistics.median(all_), 2) for way, all_ in times.items()}
+        self.rows.append({"what": "host", **found})
+        self.say("host, us of a call: " + "  ".join(f"{k} {v:.2f}" for k, v in found.items()))
+
     def sweep(self):
         """Other numbers of blocks and threads."""
         import torch
