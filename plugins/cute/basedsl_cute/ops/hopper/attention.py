@@ -11,6 +11,7 @@ stay for many tiles: those of the next one are loaded while this one is written.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import basedsl_cute as cute
 from basedsl import DSLTypeError
@@ -181,15 +182,14 @@ def forward_kernel(
         made = cute.make_rmem_tensor((cute.size(scores),), dtype)
         coords = as_rows(own_s.partition_C(cute.make_identity_tensor((m, n))))
         sums, by_row = as_rows(acc), as_rows(scores)
-        counting = None
+        counting: Any = None
         if cute.const_expr(cfg.counted):
             counting = Counting(ones, dtype, cfg)
         scales = cute.make_rmem_tensor((cute.size(sums, mode=[0]),), cute.Float32)
         softmax = OnlineSoftmax(
             cute.size(sums, mode=[0]),
             cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E,
-            *softmax_range(dtype, cfg),
-            not cfg.counted,
+            *softmax_options(dtype, cfg),
         )
         at_q, at_k, at_v = [pipe.make_participants()[1] for pipe in pipes]
         group = warp // 4
@@ -286,12 +286,12 @@ def forward_kernel(
             work = walk.following(work)
 
 
-def softmax_range(dtype, cfg):
-    """The offset and the slack of the weights' exponents."""
-    if dtype.width == 8:
-        slack = NARROW_SLACK if cfg.lazy else 0
-        return NARROW_OFFSET - slack, slack
-    return 0, SLACK if cfg.lazy else 0
+def softmax_options(dtype, cfg):
+    """The offset and the slack of the weights' exponents, and if weights are summed as they are."""
+    slack = 0
+    if cfg.lazy:
+        slack = NARROW_SLACK if dtype.width == 8 else SLACK
+    return NARROW_OFFSET - slack if dtype.width == 8 else 0, slack, not cfg.counted
 
 
 @cute.jit
