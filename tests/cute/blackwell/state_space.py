@@ -1,4 +1,4 @@
-"""A state-space scan by chunks (Mamba-2, Dao and Gu, arXiv 2405.21060, section 6) with roles of warps.
+"""A state-space scan by chunks with roles of warps (Mamba-2, arXiv 2405.21060, section 6).
 
 y_l = C_l . h_l + skip x_l with states h_l = exp(delta_l a) h_(l-1) + delta_l B_l x_l^T. X and Y are
 (S, 64, heads, batches), B and C (S, 128, groups, batches), contiguous along mode 1; S is a multiple
