@@ -27,7 +27,7 @@ def kinds(base):
             return (cute.Float32(1), cute.Float32(1), cute.Float32(1))
 
     class NoSums(base):
-        """Of 64 results of a thread one is added."""
+        """The sums are left out but for one of a thread's 64 results."""
 
         @cute.jit
         def add(self, acc, part, scales):
