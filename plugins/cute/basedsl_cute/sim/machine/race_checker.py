@@ -259,6 +259,12 @@ class RaceChecker:
             history.wrote = event
         self._join(g, history, is_shared, kind, index, thread, stamp, _updates(a, kind))
 
+    def record_read(self, g: Any, a: MemoryAccess, segment: Segment, offset: Any, who: Any) -> None:
+        """Record a plain read of the lanes `who`, some of them several times, at byte offsets into
+        a segment's copies. Raises RaceError.
+        """
+        self.record(g, a, segment, offset, who, PLAIN_READ, None)
+
     def record_mesh(self, g: Any, a: MemoryAccess, segment: Segment, mesh: Mesh, kind: int) -> None:
         """Record a plain access of all lanes to places of their own in a segment; for a read, lanes
         may share them. Raises RaceError.
