@@ -11,9 +11,10 @@ from basedsl import ArrayRecord, DSLTypeError, with_article
 from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target
-from basedsl_cute.hardware.requirements import DEPENDENT_LAUNCH, WGMMA
+from basedsl_cute.hardware.requirements import DEPENDENT_LAUNCH, TCGEN05, WGMMA
 from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.blackwell import attention as blackwell
 from basedsl_cute.ops.flash import torch_attention
 from basedsl_cute.ops.flash.arguments import (
     HALVES,
@@ -104,8 +105,9 @@ def attention(
         out: the array to write; by default a new one.
         return_lse: return (out, lse), with the natural logarithm of each row's sum of exponents:
             Float32 (batches, heads, queries), or (heads, total) for packed sequences.
-        config: a `Config` of `ops.ampere.attention` or `ops.hopper.attention`, instead of the
-            chosen one.
+        config: a `Config` of `ops.ampere.attention`, `ops.hopper.attention` or
+            `ops.blackwell.attention`, instead of the chosen one. That of Blackwell is for causal
+            masks and windows of heads of 64 or 128 elements.
 
     `score` and `mask` are traced into the kernel. Arrays that they capture, from a closure or the
     module, become operands, so that they may change from call to call.
@@ -183,14 +185,18 @@ def attention(
         _check_narrow(is_dense, extents, config)
     if config is None:
         config = _chosen(extents, longest, operands["q"], variant, is_dense)
-    elif not isinstance(config, ampere.Config | hopper.Config):
+    elif not isinstance(config, ampere.Config | hopper.Config | blackwell.Config):
         raise DSLTypeError(
             f"attention: config is {with_article(type(config))}",
-            hint="a Config of ops.ampere.attention or ops.hopper.attention",
+            hint="a Config of ops.ampere.attention, ops.hopper.attention or "
+            "ops.blackwell.attention",
         )
-    elif isinstance(config, hopper.Config) and not is_dense:
-        raise DSLTypeError("attention: the kernel of ops.hopper takes no packed or paged sequences")
-    if isinstance(config, hopper.Config) and out is not None:
+    elif not isinstance(config, ampere.Config) and not is_dense:
+        room = "hopper" if isinstance(config, hopper.Config) else "blackwell"
+        raise DSLTypeError(
+            f"attention: the kernel of ops.{room} takes no packed or paged sequences"
+        )
+    if not isinstance(config, ampere.Config) and out is not None:
         record = ArrayRecord.of(out, "out")
         is_aligned = record.address % 16 == 0 and not any(d % 8 for d in record.strides[:-1])
         config = replace(config, is_wide=config.is_wide and is_aligned)
@@ -263,12 +269,17 @@ _HOPPER_FEW_KEYS = hopper.Config(
 
 def _chosen(
     extents: Extents, longest: int, q: AttentionOperand, variant: Variant, is_dense: bool
-) -> ampere.Config | hopper.Config:
+) -> ampere.Config | hopper.Config | blackwell.Config:
     """The configuration: heads packed where there are few queries, keys split for few blocks."""
     target = current_target()
+    is_long = is_dense and longest > 64 and extents.keys > 0
     if q.dtype.width == 8:
         return NARROW_CONFIGS[max(extents.head, extents.head_v) > 128]
-    if target.is_gpu and WGMMA.is_met_by(target) and is_dense and longest > 64 and extents.keys > 0:
+    if target.is_gpu and TCGEN05.is_met_by(target) and is_long:
+        if blackwell.is_plain(variant, extents.head, extents.head_v):
+            # With a diagonal, the order in which multiprocessors become free is a fairer share.
+            return blackwell.Config(2 if extents.head > 64 else 3, variant.right is None)
+    if target.is_gpu and WGMMA.is_met_by(target) and is_long:
         width = max(extents.head, extents.head_v)
         bounded, free, scored = next(found for w, found in HOPPER_CONFIGS.items() if width <= w)
         if variant.mask is not None and not variant.is_scored and 96 < width <= 128:
@@ -334,9 +345,10 @@ def _check_narrow(is_dense: bool, extents: Extents, config: Any) -> None:
             f"attention of 8 bits has a kernel for Hopper only, not {target.name}",
             hint="convert q, k and v to Float16 or BFloat16",
         )
-    if not is_dense or isinstance(config, ampere.Config):
+    if not is_dense or isinstance(config, ampere.Config | blackwell.Config):
         raise DSLTypeError(
-            "attention of 8 bits has no kernel for packed or paged sequences, nor by mma.sync"
+            "attention of 8 bits has no kernel for packed or paged sequences, nor by mma.sync or "
+            "tcgen05.mma"
         )
     if extents.keys == 0:
         raise DSLTypeError("attention of 8 bits needs a key")
@@ -440,6 +452,8 @@ def _launch(
             v = turned
         scalars = (scale, value_scale, blocks)
         hopper.forward(q, k, v, target, lse, extras, scales, *scalars, variant, config, on)
+    elif cute.const_expr(isinstance(config, blackwell.Config)):
+        blackwell.forward(q, k, v, target, lse, scale, blocks, variant, config, on)
     elif cute.const_expr(config.splits > 1):
         parts = rows_of_heads(parts, head_v, 2)
         ampere.forward(

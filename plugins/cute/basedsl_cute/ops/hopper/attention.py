@@ -11,6 +11,7 @@ stay for many tiles: those of the next one are loaded while this one is written.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import basedsl_cute as cute
 from basedsl import DSLTypeError
@@ -24,17 +25,21 @@ from basedsl_cute.ops.flash.softmax import (
     narrow_weights,
     scale_rows,
 )
-from basedsl_cute.ops.flash.variant import LOG2_E, Place, Sequence
+from basedsl_cute.ops.flash.variant import LOG2_E, Sequence
+from basedsl_cute.ops.hopper.attention_sums import ROWS, Counting, tensor_of_ones
+from basedsl_cute.ops.hopper.attention_walk import Walk
 from basedsl_cute.ops.hopper.gemm import pin_in_registers
 from basedsl_cute.utils import hopper_helpers as sm90
 
 ROW, COLUMN = sm90.LayoutEnum.ROW_MAJOR, sm90.LayoutEnum.COL_MAJOR
-ROWS = 64  # of a warpgroup's wgmma
 # Of keys and values that blocks share at a time: less than the 50 MB of an H100's or H200's L2
 # cache ("NVIDIA H100 Tensor Core GPU Architecture", table 4).
 L2_BYTES = 32 << 20
 # Weights of 8 bits are multiplied by two to the power of this: at most 256 of e4m3's 448.
 NARROW_OFFSET = 8
+# Powers of two by which weights may exceed 1 before a `lazy` base follows: of Float16's 65504, and
+# of what the offset leaves of e4m3's, which is the smaller by them.
+SLACK, NARROW_SLACK = 8, 3
 # Sections of heads, of which blocks that stay get equal work.
 MOST_SECTIONS = 6
 
@@ -51,6 +56,12 @@ class Config:
     sums are scaled between the two products of a tile of keys, while the tensor cores work on the
     first; with `pinned`, weights are summed under the exponentials: both take a few registers more.
     Results are written in vectors of 16 bytes if `is_wide`, to which their rows are aligned then.
+    With a `cluster` of two, two blocks with tiles of the same head load half of each tile of keys
+    and values for both, where nothing bounds the keys. With `lazy`, a row's base, which its
+    exponents are relative to, follows its largest score only when that is far above, and sums are
+    scaled only then. With `ahead`, weights are converted while the tensor cores work with those
+    before, in registers of their own. With `counted`, the sums of weights are a product with ones,
+    so that they are those of converted weights.
     """
 
     tile: tuple[int, int] = (128, 128)
@@ -62,6 +73,10 @@ class Config:
     between: bool = True
     pinned: bool = True
     is_wide: bool = True
+    cluster: int = 1
+    lazy: bool = False
+    ahead: bool = False
+    counted: bool = False
 
     @property
     def groups(self) -> int:
@@ -111,28 +126,36 @@ def forward_kernel(
     thread = arch.thread_idx()[0]
     slopes, sinks, bias, captured = extras
     sequence = Sequence(cute.Int32(tma_q.shape[0]), cute.Int32(tma_k.shape[0]))
-    walk = Walk(variant, sequence, (slopes, bias, captured), tma_q.shape, swizzle, cfg)
+    of_scores = (slopes, bias, captured)
+    walk = Walk(variant, sequence, of_scores, tma_q.shape, swizzle, cfg, cfg.cluster)
     smem = cute.utils.SmemAllocator()
     depths = (cfg.query_stages, cfg.stages, cfg.stages)
     barriers = [smem.allocate_array(cute.Int64, 2 * stages) for stages in depths]
     layouts = smem_layouts(dtype, head_k, head_v, cfg)
     sq, sk, sv = (smem.allocate_tensor(dtype, layout, 1024) for layout in layouts)
+    ones = None
+    if cute.const_expr(cfg.counted):
+        ones = tensor_of_ones(smem, dtype, thread)
 
     warp = arch.make_warp_uniform(arch.warp_idx())
     agents = pipeline.Agent.Thread
+    clusters = (1, cfg.cluster, cfg.cluster)  # blocks that load the queries, keys and values
     pipes = [
         pipeline.PipelineTmaAsync.create(
             barrier_storage=storage,
             num_stages=stages,
             producer_group=pipeline.CooperativeGroup(agents),
-            consumer_group=pipeline.CooperativeGroup(agents, 4 * cfg.groups),
+            consumer_group=pipeline.CooperativeGroup(agents, 4 * cfg.groups * cluster),
             tx_count=cute.size_in_bytes(dtype, cute.select(layout, [0, 1])),
+            cta_layout_vmnk=cute.make_layout((1, cluster, 1, 1)) if cluster > 1 else None,
             defer_sync=True,
         )
-        for storage, stages, layout in zip(barriers, depths, layouts, strict=True)
+        for storage, stages, layout, cluster in zip(
+            barriers, depths, layouts, clusters, strict=True
+        )
     ]
-    pipeline.pipeline_init_arrive()
-    pipeline.pipeline_init_wait()
+    pipeline.pipeline_init_arrive((cfg.cluster, 1))
+    pipeline.pipeline_init_wait((cfg.cluster, 1))
 
     work = arch.block_idx()[0]
     key_group = tma_q.shape[2] // tma_k.shape[2]
@@ -156,13 +179,17 @@ def forward_kernel(
         else:
             weights = cute.make_rmem_tensor(scores.layout, dtype)
             operand = as_wgmma_operand(weights)
+        made = cute.make_rmem_tensor((cute.size(scores),), dtype)
         coords = as_rows(own_s.partition_C(cute.make_identity_tensor((m, n))))
         sums, by_row = as_rows(acc), as_rows(scores)
+        counting: Any = None
+        if cute.const_expr(cfg.counted):
+            counting = Counting(ones, dtype, cfg)
         scales = cute.make_rmem_tensor((cute.size(sums, mode=[0]),), cute.Float32)
         softmax = OnlineSoftmax(
             cute.size(sums, mode=[0]),
             cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E,
-            NARROW_OFFSET if dtype.width == 8 else 0,
+            *softmax_options(dtype, cfg),
         )
         at_q, at_k, at_v = [pipe.make_participants()[1] for pipe in pipes]
         group = warp // 4
@@ -192,6 +219,8 @@ def forward_kernel(
             number = place.tile_before(number - 1, low, *area, n)
             give_turn(group, number >= low or walk.following(work) < walk.total, cfg)
             acc.fill(0.0)
+            if cute.const_expr(cfg.counted):
+                counting.sums.fill(0.0)
             scales.fill(1.0)
             softmax.begin()
             warpgroup.wait_group(0)
@@ -205,8 +234,8 @@ def forward_kernel(
                 multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
                 held = at_v.wait_and_advance()
                 if cute.const_expr(cfg.between):
-                    rescale(sums, scales)
-                multiply_values(mma_o, acc, operand, rv, held.index)
+                    rescale(sums, scales, counting, cfg)
+                multiply_values(mma_o, acc, operand, rv, held.index, counting)
                 own = number * n
                 number = place.tile_before(number - 1, low, *area, n)
                 give_turn(group, number >= low or walk.following(work) < walk.total, cfg)
@@ -218,6 +247,8 @@ def forward_kernel(
                 if cute.const_expr(cfg.pinned):
                     # LLVM would sink the sums behind the wait below.
                     pin_in_registers(softmax.total)
+                if cute.const_expr(cfg.ahead):
+                    convert(scores, weights, made)
                 # ptxas moves a wait for wgmma up to the beginning of its basic block; this one is
                 # behind the exponentials only if a branch is between.
                 if number >= low:
@@ -225,18 +256,23 @@ def forward_kernel(
                 warpgroup.wait_group(0)
                 held.release()
                 if cute.const_expr(not cfg.between):
-                    rescale(sums, scales)
-                weights.store(scores.load().to(dtype).reshape(weights.shape))
+                    rescale(sums, scales, counting, cfg)
+                if cute.const_expr(cfg.ahead):
+                    cute.make_tensor(weights.iterator, made.layout).store(made.load())
+                else:
+                    weights.store(scores.load().to(dtype).reshape(weights.shape))
             query_stage.release()
             held = at_v.wait_and_advance()
             if cute.const_expr(cfg.between):
-                rescale(sums, scales)
-            multiply_values(mma_o, acc, operand, rv, held.index)
+                rescale(sums, scales, counting, cfg)
+            multiply_values(mma_o, acc, operand, rv, held.index, counting)
             # Found again, since registers are few in the loop above.
             row, own_head, own_batch = walk.at(work)
             places = (sequence, own_batch, own_batch, cute.Boolean(True))
             warpgroup.wait_group(0)
             held.release()
+            if cute.const_expr(cfg.counted):
+                counting.store(softmax.total)
             result_scale = None
             if cute.const_expr(dtype.width == 8):
                 result_scale = value_scale
@@ -250,12 +286,44 @@ def forward_kernel(
             work = walk.following(work)
 
 
-def rescale(sums, scales):
+def softmax_options(dtype, cfg):
+    """The offset and the slack of the weights' exponents, and if weights are summed as they are."""
+    slack = 0
+    if cfg.lazy:
+        slack = NARROW_SLACK if dtype.width == 8 else SLACK
+    return NARROW_OFFSET - slack if dtype.width == 8 else 0, slack, not cfg.counted
+
+
+@cute.jit
+def rescale(sums, scales, counting, cfg: cute.Constexpr):
     """Multiply each of a thread's rows by its number, behind the products that have been started:
     LLVM would do it ahead of them.
     """
     pin_in_registers(scales)
-    scale_rows(sums, [scales[r] for r in range(cute.size(scales))])
+    if cute.const_expr(cfg.lazy):
+        changed = scales[0] != 1.0
+        for r in cute.range_constexpr(1, cute.size(scales)):
+            changed = changed | (scales[r] != 1.0)
+        if arch.vote_any_sync(changed):
+            scale_each(sums, scales, counting)
+    else:
+        scale_each(sums, scales, counting)
+
+
+def scale_each(sums, scales, counting):
+    """Multiply each of a thread's rows, and their sums of weights if those are counted."""
+    factors = [scales[r] for r in range(cute.size(scales))]
+    scale_rows(sums, factors)
+    if counting is not None:
+        scale_rows(as_rows(counting.sums), factors)
+
+
+def convert(scores, weights, made):
+    """Convert weights into registers that lie as those of the operand, before this point."""
+    cute.make_tensor(made.iterator, weights.layout).store(
+        scores.load().to(made.element_type).reshape(weights.shape)
+    )
+    pin_in_registers(made)
 
 
 def advance(at):
@@ -264,72 +332,6 @@ def advance(at):
         at.state.phase = at.state.phase ^ 1
     else:
         at.advance()
-
-
-class Walk:
-    """The tasks of blocks, each a tile of queries of a head of a batch, in sections of `swizzle`
-    heads, whose keys and values are in the L2 cache together. The tiles of a section go from the
-    last to the first, since with a causal mask the last have most keys, and those of the section
-    before the other way, so that blocks that stay get as much work each. A single section, and
-    sections `by_head`, go backwards over the blocks in every second round instead.
-    """
-
-    def __init__(self, variant, sequence, extras, shape, swizzle, cfg):
-        self.variant, self.sequence, self.extras = variant, sequence, extras
-        (self.rows, self.keys), self.by_head = cfg.tile, cfg.by_head
-        self.swizzle = swizzle
-        self.heads, self.batches = shape[2], shape[3]
-        self.tiles = cute.ceil_div(sequence.queries, self.rows)
-        self.total = cute.Int32(self.tiles * self.heads * self.batches)
-
-    def place(self, batch):
-        """The place of scores of a batch."""
-        return Place(self.variant, self.sequence, batch, *self.extras)
-
-    def area(self, tile, head):
-        """The heads and the queries of a task, each (first, last)."""
-        first = tile * self.rows
-        return (head, head), (first, cute.min(first + self.rows, self.sequence.queries) - 1)
-
-    def following(self, work):
-        """The task of this block after `work`."""
-        return work + arch.grid_dim()[0]
-
-    def at(self, work):
-        """The tile, head and batch of a task."""
-        resident, all_heads = arch.grid_dim()[0], self.heads * self.batches
-        turn = work // resident
-        turned = cute.min(turn * (2 * resident) + resident, self.total + turn * resident) - 1 - work
-        work = cute.where(self.turns_back(turn, all_heads), turned, work)
-        each = self.swizzle * self.tiles
-        section = work // each
-        at = work - section * each
-        width = cute.min(self.swizzle, all_heads - section * self.swizzle)
-        number = section * self.swizzle + at % width
-        tile = at // width
-        if self.by_head:
-            tile = self.tiles - 1 - tile
-        else:
-            descends = (cute.ceil_div(all_heads, self.swizzle) - section) % 2 == 1
-            tile = cute.where(descends, self.tiles - 1 - tile, tile)
-        return tile, number % self.heads, number // self.heads
-
-    def turns_back(self, turn, all_heads):
-        """True if the tasks of a round go backwards over the blocks."""
-        is_odd = turn % 2 == 1
-        return is_odd if self.by_head else is_odd & (self.swizzle >= all_heads)
-
-    def task(self, work):
-        """The tile, head and batch of a task, and its tiles of keys: the first one, and the last,
-        which it begins with. It has one in any case.
-        """
-        tile, head, batch = self.at(work)
-        area = self.area(tile, head)
-        place = self.place(batch)
-        begin, end = place.keys_of(*area[1])
-        low = begin // self.keys
-        last = place.tile_before(cute.ceil_div(end, self.keys) - 1, low, *area, self.keys)
-        return tile, head, batch, low, cute.max(last, low)
 
 
 @cute.jit
@@ -355,41 +357,59 @@ def producer(pipes, sides, walk, work, group, heads: cute.Constexpr, cfg: cute.C
     (load_q, tma_q, sq), (load_k, tma_k, sk), (load_v, tma_v, sv) = sides
     (m, n), (head_k, head_v) = cfg.tile, heads
     at_q, at_k, at_v = [pipe.make_participants()[0] for pipe in pipes]
+    mask = (1 << cfg.cluster) - 1 if cfg.cluster > 1 else None
     while work < walk.total:
         tile, head, batch, low, number = walk.task(work)
         place, area, key_head = walk.place(batch), walk.area(tile, head), head // group
         to_q, from_q = tma_tile(load_q, tma_q, sq, (m, head_k), (tile, 0), head, batch)
-        to_k, from_k = tma_tile(load_k, tma_k, sk, (n, head_k), (None, 0), key_head, batch)
-        to_v, from_v = tma_tile(load_v, tma_v, sv, (head_v, n), (0, None), key_head, batch)
+        to_k, from_k = tma_tile(load_k, tma_k, sk, (n, head_k), (None, 0), key_head, batch, cfg)
+        to_v, from_v = tma_tile(load_v, tma_v, sv, (head_v, n), (0, None), key_head, batch, cfg)
         stage = at_k.acquire_and_advance()
-        cute.copy(load_k, from_k[None, number], to_k[None, stage.index], tma_bar_ptr=stage.barrier)
+        cute.copy(
+            load_k,
+            from_k[None, number],
+            to_k[None, stage.index],
+            tma_bar_ptr=stage.barrier,
+            mcast_mask=mask,
+        )
         stage = at_q.acquire_and_advance()
         cute.copy(load_q, from_q, to_q[None, stage.index], tma_bar_ptr=stage.barrier)
         more = cute.Boolean(True)
         while more:
             stage = at_v.acquire_and_advance()
             cute.copy(
-                load_v, from_v[None, number], to_v[None, stage.index], tma_bar_ptr=stage.barrier
+                load_v,
+                from_v[None, number],
+                to_v[None, stage.index],
+                tma_bar_ptr=stage.barrier,
+                mcast_mask=mask,
             )
             number = place.tile_before(number - 1, low, *area, n)
             more = number >= low
             if more:
                 stage = at_k.acquire_and_advance()
                 cute.copy(
-                    load_k, from_k[None, number], to_k[None, stage.index], tma_bar_ptr=stage.barrier
+                    load_k,
+                    from_k[None, number],
+                    to_k[None, stage.index],
+                    tma_bar_ptr=stage.barrier,
+                    mcast_mask=mask,
                 )
         work = walk.following(work)
     for at in (at_q, at_k, at_v):
         at.tail()
 
 
-def tma_tile(atom, x, staged, tile, at, head, batch):
-    """The stages of a tile in shared memory and its tiles in global memory, as TMA copies them."""
+def tma_tile(atom, x, staged, tile, at, head, batch, cfg=None):
+    """The stages of a tile in shared memory and its tiles in global memory, as TMA copies them; for
+    the blocks of a cluster with `cfg`.
+    """
     tiles = cute.local_tile(x[None, None, head, batch], tile, at)
+    blocks = 1 if cfg is None else cfg.cluster
     return cpasync.tma_partition(
         atom,
-        0,
-        cute.make_layout(1),
+        arch.make_warp_uniform(arch.block_idx_in_cluster()) if blocks > 1 else 0,
+        cute.make_layout(blocks),
         cute.group_modes(staged, 0, 2),
         cute.group_modes(tiles, 0, 2),
     )
@@ -407,12 +427,14 @@ def multiply_scores(mma, scores, rq, query_stage, rk, stage):
 
 
 @cute.jit
-def multiply_values(mma, acc, weights, rv, stage):
+def multiply_values(mma, acc, weights, rv, stage, counting):
     """Start O += P V with a stage of values."""
     mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.fence()
     for b in cute.range_constexpr(cute.size(weights, mode=[2])):
         cute.gemm(mma, acc, weights[None, None, b], rv[None, None, b, stage], acc)
+        if cute.const_expr(counting is not None):
+            counting.add(weights[None, None, b])
     warpgroup.commit_group()
 
 
@@ -480,12 +502,20 @@ def forward(
         tiler_mn=(ROWS, head_v),
         a_source=warpgroup.OperandSource.RMEM,
     )
-    op = cpasync.CopyBulkTensorTileG2SOp()
+    if cute.const_expr(cfg.cluster > 1 and not variant.is_unbounded):
+        raise DSLTypeError(
+            "attention on Hopper has no clusters for causal masks, windows and masks of the user's",
+            hint="blocks of a cluster visit the same tiles of keys: take cluster=1",
+        )
+    plain, multicast = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileG2SMulticastOp()
+    shared = multicast if cfg.cluster > 1 else plain
     tensors = (q, k, v if dtype.width == 8 else cute.select(v, [1, 0, 2, 3]))
     tiles = ((m, head_k), (n, head_k), (head_v, n))
     loads: list = []
-    for x, layout, tile in zip(tensors, layouts, tiles, strict=True):
-        loads += cpasync.make_tiled_tma_atom(op, x, cute.select(layout, [0, 1]), tile)
+    ways = ((plain, 1), (shared, cfg.cluster), (shared, cfg.cluster))
+    for x, layout, tile, (op, blocks_each) in zip(tensors, layouts, tiles, ways, strict=True):
+        one = cute.select(layout, [0, 1])
+        loads += cpasync.make_tiled_tma_atom(op, x, one, tile, blocks_each)
     heads = q.shape[2] * q.shape[3]
     swizzle = cute.Int32(1)
     is_even = cute.Boolean(True)
@@ -496,14 +526,16 @@ def forward(
         swizzle = cute.min(group * fitting, heads)
         sections = cute.ceil_div(heads, swizzle)
         is_even = sections == 1 or (sections % 2 == 0 and sections <= MOST_SECTIONS)
-    grid = cute.Int32(cute.ceil_div(q.shape[0], m) * heads)
+    grid = cute.Int32(cute.round_up(cute.ceil_div(q.shape[0], m), cfg.cluster) * heads)
     if cute.const_expr(cfg.persistent):
         # Else the order in which multiprocessors become free is a better share of the work.
-        grid = cute.where(is_even, cute.min(grid, blocks), grid)
+        resident = cute.max(blocks // cfg.cluster * cfg.cluster, cfg.cluster)
+        grid = cute.where(is_even, cute.min(grid, resident), grid)
     static = (mma_s, mma_o, dtype, variant, cfg)
     forward_kernel(*loads, out, lse, extras, scales, scale, value_scale, swizzle, *static).launch(
         grid=(grid, 1, 1),
         block=(cfg.threads, 1, 1),
+        cluster=(cfg.cluster, 1, 1),
         stream=stream,
         min_blocks_per_mp=1,
     )

@@ -162,11 +162,14 @@ def backward(
         suits = all(head in (128, 256) for head in (head_k, head_v))
     else:
         suits = head_k in (64, 128) and head_v <= 128
-    if cute.const_expr(m != 64 or n not in (64, 128) or not suits):
+    if cute.const_expr(m == 128):
+        suits = head_k == 64 and head_v == 64 and n == 128
+    if cute.const_expr(m not in (64, 128) or n not in (64, 128) or not suits):
         raise DSLTypeError(
             f"attention's gradients on Hopper have no tile {cfg.tile} for heads of "
             f"{head_k} and {head_v} elements",
-            hint="(64, 128) has a kernel for heads of 64 and 128, (64, 64) for 128 and 256",
+            hint="(64, 128) has a kernel for heads of 64 and 128, (128, 128) for 64, (64, 64) for "
+            "128 and 256",
         )
     if cute.const_expr(variant.is_scored):
         raise DSLTypeError("attention's gradients on Hopper take no changed scores")
