@@ -73,13 +73,13 @@ def shared_group() -> Group:
     memory_map.variables = [(SHARED_BASE, "tile", SIZE)]
     options = SimOptions(check_races="error", check_uninitialized="off")
     launch = SimLaunch((2, 1, 1), (64, 1, 1), memory_map, 0, Memory(), {}, options)
-    launch.races = RaceChecker(64, 32, None, False)
+    launch.races = RaceChecker(64, 32, Memory(), None, False)
     shape = Lanes((64, 1, 1), 0, 64, (2, 1, 1), 32)
     shared = private_segment(SHARED_BASE, SIZE, 2, "shared memory", "shared", False)
     group = Group(launch, shape, Block((0, 0, 0), 0, 64, 2, shared), 0)
     races = launch.races
     group.known = ThreadOrder(
-        races.events, int(races.block_threads), np.arange(2), shape, None, 0, {}, 2, {}
+        races.events, int(races.block_threads), range(2), shape, None, 0, {}, 2, {}
     )
     return group
 
