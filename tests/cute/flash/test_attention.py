@@ -118,10 +118,10 @@ def test_blocks_of_hopper_that_load_for_each_other_have_the_same_keys():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ahead", [False, True])
-def test_bases_that_follow_the_largest_scores_from_afar(ahead):
+def test_bases_that_follow_the_largest_scores_from_afar(ahead):  # and sums by products
     q, k, v = normal(1, 70, 2, 64), normal(1, 130, 1, 64, seed=1), normal(1, 130, 1, 64, seed=2)
     q[:, 1] *= 20  # whose scores exceed the first ones by far, again and again
-    config = hopper.Config((64, 48), lazy=True, ahead=ahead, between=ahead)
+    config = hopper.Config((64, 48), lazy=True, ahead=ahead, between=ahead, counted=ahead)
     out, lse = attention(q, k, v, causal=True, return_lse=True, config=config)
     values, logs = reference(q, k, v, right=0, shift=60)
     close(out, values)

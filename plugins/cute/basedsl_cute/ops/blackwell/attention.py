@@ -24,7 +24,8 @@ from basedsl_cute.ops.blackwell.attention_rows import (
     stage_of,
 )
 from basedsl_cute.ops.flash.variant import Sequence, Variant
-from basedsl_cute.ops.hopper.attention import L2_BYTES, Walk
+from basedsl_cute.ops.hopper.attention import L2_BYTES
+from basedsl_cute.ops.hopper.attention_walk import Walk
 from basedsl_cute.utils import blackwell_helpers as sm100
 
 __all__ = ["HEADS", "Config", "forward", "is_plain"]

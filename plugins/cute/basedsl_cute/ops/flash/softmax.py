@@ -91,10 +91,12 @@ class OnlineSoftmax:
     Four neighbouring threads share a row. `factor` makes scores into exponents of two. Weights are
     multiplied by two to the power of `offset`, for types of few exponents. With `slack`, `largest`
     is a score that no other exceeds by more than this power of two, so that it changes rarely.
+    Without `is_summed`, `total` is found elsewhere.
     """
 
-    def __init__(self, rows, factor, offset=0, slack=0):
+    def __init__(self, rows, factor, offset=0, slack=0, is_summed=True):
         self.factor, self.offset, self.slack = factor, offset, slack
+        self.is_summed = is_summed
         self.largest = cute.make_rmem_tensor((rows,), cute.Float32)
         self.total = cute.make_rmem_tensor((rows,), cute.Float32)
         self.begin()
@@ -122,7 +124,8 @@ class OnlineSoftmax:
             exponents = row * self.factor - (base - self.offset if self.offset else base)
             weights = cute.math.exp2(exponents, fastmath=True)
             scale = cute.math.exp2(before * self.factor - base, fastmath=True)
-            self.total[r] = weights.reduce(cute.ReductionOp.ADD, self.total[r] * scale, 0)
+            if self.is_summed:
+                self.total[r] = weights.reduce(cute.ReductionOp.ADD, self.total[r] * scale, 0)
             self.largest[r] = largest
             scores[r, None].store(weights)
             scales.append(scale)

@@ -11,6 +11,7 @@ stay for many tiles: those of the next one are loaded while this one is written.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import basedsl_cute as cute
 from basedsl import DSLTypeError
@@ -24,12 +25,13 @@ from basedsl_cute.ops.flash.softmax import (
     narrow_weights,
     scale_rows,
 )
-from basedsl_cute.ops.flash.variant import LOG2_E, Place, Sequence
+from basedsl_cute.ops.flash.variant import LOG2_E, Sequence
+from basedsl_cute.ops.hopper.attention_sums import ROWS, Counting, tensor_of_ones
+from basedsl_cute.ops.hopper.attention_walk import Walk
 from basedsl_cute.ops.hopper.gemm import pin_in_registers
 from basedsl_cute.utils import hopper_helpers as sm90
 
 ROW, COLUMN = sm90.LayoutEnum.ROW_MAJOR, sm90.LayoutEnum.COL_MAJOR
-ROWS = 64  # of a warpgroup's wgmma
 # Of keys and values that blocks share at a time: less than the 50 MB of an H100's or H200's L2
 # cache ("NVIDIA H100 Tensor Core GPU Architecture", table 4).
 L2_BYTES = 32 << 20
@@ -58,7 +60,8 @@ class Config:
     and values for both, where nothing bounds the keys. With `lazy`, a row's base, which its
     exponents are relative to, follows its largest score only when that is far above, and sums are
     scaled only then. With `ahead`, weights are converted while the tensor cores work with those
-    before, in registers of their own.
+    before, in registers of their own. With `counted`, the sums of weights are a product with ones,
+    so that they are those of converted weights.
     """
 
     tile: tuple[int, int] = (128, 128)
@@ -73,6 +76,7 @@ class Config:
     cluster: int = 1
     lazy: bool = False
     ahead: bool = False
+    counted: bool = False
 
     @property
     def groups(self) -> int:
@@ -122,12 +126,16 @@ def forward_kernel(
     thread = arch.thread_idx()[0]
     slopes, sinks, bias, captured = extras
     sequence = Sequence(cute.Int32(tma_q.shape[0]), cute.Int32(tma_k.shape[0]))
-    walk = Walk(variant, sequence, (slopes, bias, captured), tma_q.shape, swizzle, cfg)
+    of_scores = (slopes, bias, captured)
+    walk = Walk(variant, sequence, of_scores, tma_q.shape, swizzle, cfg, cfg.cluster)
     smem = cute.utils.SmemAllocator()
     depths = (cfg.query_stages, cfg.stages, cfg.stages)
     barriers = [smem.allocate_array(cute.Int64, 2 * stages) for stages in depths]
     layouts = smem_layouts(dtype, head_k, head_v, cfg)
     sq, sk, sv = (smem.allocate_tensor(dtype, layout, 1024) for layout in layouts)
+    ones = None
+    if cute.const_expr(cfg.counted):
+        ones = tensor_of_ones(smem, dtype, thread)
 
     warp = arch.make_warp_uniform(arch.warp_idx())
     agents = pipeline.Agent.Thread
@@ -174,11 +182,14 @@ def forward_kernel(
         made = cute.make_rmem_tensor((cute.size(scores),), dtype)
         coords = as_rows(own_s.partition_C(cute.make_identity_tensor((m, n))))
         sums, by_row = as_rows(acc), as_rows(scores)
+        counting: Any = None
+        if cute.const_expr(cfg.counted):
+            counting = Counting(ones, dtype, cfg)
         scales = cute.make_rmem_tensor((cute.size(sums, mode=[0]),), cute.Float32)
         softmax = OnlineSoftmax(
             cute.size(sums, mode=[0]),
             cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E,
-            *softmax_range(dtype, cfg),
+            *softmax_options(dtype, cfg),
         )
         at_q, at_k, at_v = [pipe.make_participants()[1] for pipe in pipes]
         group = warp // 4
@@ -208,6 +219,8 @@ def forward_kernel(
             number = place.tile_before(number - 1, low, *area, n)
             give_turn(group, number >= low or walk.following(work) < walk.total, cfg)
             acc.fill(0.0)
+            if cute.const_expr(cfg.counted):
+                counting.sums.fill(0.0)
             scales.fill(1.0)
             softmax.begin()
             warpgroup.wait_group(0)
@@ -221,8 +234,8 @@ def forward_kernel(
                 multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
                 held = at_v.wait_and_advance()
                 if cute.const_expr(cfg.between):
-                    rescale(sums, scales, cfg)
-                multiply_values(mma_o, acc, operand, rv, held.index)
+                    rescale(sums, scales, counting, cfg)
+                multiply_values(mma_o, acc, operand, rv, held.index, counting)
                 own = number * n
                 number = place.tile_before(number - 1, low, *area, n)
                 give_turn(group, number >= low or walk.following(work) < walk.total, cfg)
@@ -243,7 +256,7 @@ def forward_kernel(
                 warpgroup.wait_group(0)
                 held.release()
                 if cute.const_expr(not cfg.between):
-                    rescale(sums, scales, cfg)
+                    rescale(sums, scales, counting, cfg)
                 if cute.const_expr(cfg.ahead):
                     cute.make_tensor(weights.iterator, made.layout).store(made.load())
                 else:
@@ -251,13 +264,15 @@ def forward_kernel(
             query_stage.release()
             held = at_v.wait_and_advance()
             if cute.const_expr(cfg.between):
-                rescale(sums, scales, cfg)
-            multiply_values(mma_o, acc, operand, rv, held.index)
+                rescale(sums, scales, counting, cfg)
+            multiply_values(mma_o, acc, operand, rv, held.index, counting)
             # Found again, since registers are few in the loop above.
             row, own_head, own_batch = walk.at(work)
             places = (sequence, own_batch, own_batch, cute.Boolean(True))
             warpgroup.wait_group(0)
             held.release()
+            if cute.const_expr(cfg.counted):
+                counting.store(softmax.total)
             result_scale = None
             if cute.const_expr(dtype.width == 8):
                 result_scale = value_scale
@@ -271,16 +286,16 @@ def forward_kernel(
             work = walk.following(work)
 
 
-def softmax_range(dtype, cfg):
-    """The offset and the slack of the weights' exponents."""
-    if dtype.width == 8:
-        slack = NARROW_SLACK if cfg.lazy else 0
-        return NARROW_OFFSET - slack, slack
-    return 0, SLACK if cfg.lazy else 0
+def softmax_options(dtype, cfg):
+    """The offset and the slack of the weights' exponents, and if weights are summed as they are."""
+    slack = 0
+    if cfg.lazy:
+        slack = NARROW_SLACK if dtype.width == 8 else SLACK
+    return NARROW_OFFSET - slack if dtype.width == 8 else 0, slack, not cfg.counted
 
 
 @cute.jit
-def rescale(sums, scales, cfg: cute.Constexpr):
+def rescale(sums, scales, counting, cfg: cute.Constexpr):
     """Multiply each of a thread's rows by its number, behind the products that have been started:
     LLVM would do it ahead of them.
     """
@@ -290,9 +305,17 @@ def rescale(sums, scales, cfg: cute.Constexpr):
         for r in cute.range_constexpr(1, cute.size(scales)):
             changed = changed | (scales[r] != 1.0)
         if arch.vote_any_sync(changed):
-            scale_rows(sums, [scales[r] for r in range(cute.size(scales))])
+            scale_each(sums, scales, counting)
     else:
-        scale_rows(sums, [scales[r] for r in range(cute.size(scales))])
+        scale_each(sums, scales, counting)
+
+
+def scale_each(sums, scales, counting):
+    """Multiply each of a thread's rows, and their sums of weights if those are counted."""
+    factors = [scales[r] for r in range(cute.size(scales))]
+    scale_rows(sums, factors)
+    if counting is not None:
+        scale_rows(as_rows(counting.sums), factors)
 
 
 def convert(scores, weights, made):
@@ -309,73 +332,6 @@ def advance(at):
         at.state.phase = at.state.phase ^ 1
     else:
         at.advance()
-
-
-class Walk:
-    """The tasks of blocks, each a tile of queries of a head of a batch, in sections of `swizzle`
-    heads, whose keys and values are in the L2 cache together. The tiles of a section go from the
-    last to the first, since with a causal mask the last have most keys, and those of the section
-    before the other way, so that blocks that stay get as much work each. A single section, and
-    sections `by_head`, go backwards over the blocks in every second round instead.
-    """
-
-    def __init__(self, variant, sequence, extras, shape, swizzle, cfg):
-        self.variant, self.sequence, self.extras = variant, sequence, extras
-        (self.rows, self.keys), self.by_head = cfg.tile, cfg.by_head
-        self.swizzle = swizzle
-        self.heads, self.batches = shape[2], shape[3]
-        # Blocks of a cluster have tiles of the same head: the last may be none.
-        self.tiles = cute.round_up(cute.ceil_div(sequence.queries, self.rows), cfg.cluster)
-        self.total = cute.Int32(self.tiles * self.heads * self.batches)
-
-    def place(self, batch):
-        """The place of scores of a batch."""
-        return Place(self.variant, self.sequence, batch, *self.extras)
-
-    def area(self, tile, head):
-        """The heads and the queries of a task, each (first, last)."""
-        first = tile * self.rows
-        return (head, head), (first, cute.min(first + self.rows, self.sequence.queries) - 1)
-
-    def following(self, work):
-        """The task of this block after `work`."""
-        return work + arch.grid_dim()[0]
-
-    def at(self, work):
-        """The tile, head and batch of a task."""
-        resident, all_heads = arch.grid_dim()[0], self.heads * self.batches
-        turn = work // resident
-        turned = cute.min(turn * (2 * resident) + resident, self.total + turn * resident) - 1 - work
-        work = cute.where(self.turns_back(turn, all_heads), turned, work)
-        each = self.swizzle * self.tiles
-        section = work // each
-        at = work - section * each
-        width = cute.min(self.swizzle, all_heads - section * self.swizzle)
-        number = section * self.swizzle + at % width
-        tile = at // width
-        if self.by_head:
-            tile = self.tiles - 1 - tile
-        else:
-            descends = (cute.ceil_div(all_heads, self.swizzle) - section) % 2 == 1
-            tile = cute.where(descends, self.tiles - 1 - tile, tile)
-        return tile, number % self.heads, number // self.heads
-
-    def turns_back(self, turn, all_heads):
-        """True if the tasks of a round go backwards over the blocks."""
-        is_odd = turn % 2 == 1
-        return is_odd if self.by_head else is_odd & (self.swizzle >= all_heads)
-
-    def task(self, work):
-        """The tile, head and batch of a task, and its tiles of keys: the first one, and the last,
-        which it begins with. It has one in any case.
-        """
-        tile, head, batch = self.at(work)
-        area = self.area(tile, head)
-        place = self.place(batch)
-        begin, end = place.keys_of(*area[1])
-        low = begin // self.keys
-        last = place.tile_before(cute.ceil_div(end, self.keys) - 1, low, *area, self.keys)
-        return tile, head, batch, low, cute.max(last, low)
 
 
 @cute.jit
@@ -471,12 +427,14 @@ def multiply_scores(mma, scores, rq, query_stage, rk, stage):
 
 
 @cute.jit
-def multiply_values(mma, acc, weights, rv, stage):
+def multiply_values(mma, acc, weights, rv, stage, counting):
     """Start O += P V with a stage of values."""
     mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.fence()
     for b in cute.range_constexpr(cute.size(weights, mode=[2])):
         cute.gemm(mma, acc, weights[None, None, b], rv[None, None, b, stage], acc)
+        if cute.const_expr(counting is not None):
+            counting.add(weights[None, None, b])
     warpgroup.commit_group()
 
 
