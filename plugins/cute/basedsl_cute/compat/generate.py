@@ -124,7 +124,7 @@ def if_generate(
     for region, old in zip(final.regions, draft.regions, strict=True):
         old.blocks[0].append_to(region)
     draft.erase()
-    return _results(trace, list(final.results), return_types)
+    return _results(list(final.results), return_types)
 
 
 def while_generate(
@@ -286,7 +286,7 @@ def _finish(trace: Trace, block: Any, returned: Any) -> list[Any]:
     return values
 
 
-def _results(trace: Trace, values: list[Any], kinds: Sequence[Any] | None) -> Any:
+def _results(values: list[Any], kinds: Sequence[Any] | None) -> Any:
     made: list[Any]
     if not values:
         return None

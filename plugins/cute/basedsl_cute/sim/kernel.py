@@ -86,10 +86,6 @@ class SimKernel:
         """The Python that runs when the width is "auto"."""
         return self._specialization(self.width).source
 
-    def source_for(self, width: LockstepWidth) -> str:
-        """The Python that runs at `width`."""
-        return self._specialization(width).source
-
     @property
     def widths(self) -> tuple[LockstepWidth, ...]:
         """The widths that this kernel can run at, all with the same results."""
@@ -287,12 +283,11 @@ def _argument(value: Any, parameter: KernelParameter, number: int) -> Any:
         ) from error
 
 
-def translate(module: Any, name: str, bindings: Any = None, machine: Machine = NVIDIA) -> SimKernel:
+def translate(module: Any, name: str, machine: Machine = NVIDIA) -> SimKernel:
     """Translate the kernel `name` of a lowered module (or gpu.module, or gpu.func) for `machine`.
 
-    `module` is an MLIR operation of any bindings; nothing of it is kept. `bindings` is not needed
-    to read it and is accepted for symmetry with the other targets. Raises MissingRuleError for an
-    operation that `machine` has no rule for, and DSLError if there is no such kernel.
+    `module` is an MLIR operation of any bindings; nothing of it is kept. Raises MissingRuleError
+    for an operation that `machine` has no rule for, and DSLError if there is no such kernel.
     """
     from basedsl_cute.sim.translate.records import read_kernel
 

@@ -230,7 +230,7 @@ class RaceChecker:
             if words is not None:
                 before = words.take(index) if run is None else words[run]
                 if not _settled(g, history, is_shared, before, thread):
-                    self._check(g, a, segment, history, index, before, thread, who, other, value)
+                    self._check(g, a, segment, history, index, before, thread, who, other)
         if kind in (STRONG_READ, STRONG_WRITE):
             if self.shared is not None:
                 check_ranks(self, g, a, segment, history, index, thread, who, kind)
@@ -445,7 +445,6 @@ class RaceChecker:
         thread: Any,
         who: Any,
         other: int,
-        value: Any,
     ) -> None:
         late = self.unordered(g, before, thread)
         if not late.any():
