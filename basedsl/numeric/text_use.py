@@ -80,7 +80,7 @@ def _use_in(frame: FrameType, is_marked: bool) -> int:
     code = frame.f_code
     if code.co_argcount and isinstance(frame.f_locals.get(code.co_varnames[0]), BaseException):
         return _PEOPLE  # an exception makes its message
-    source = _source(code.co_filename, tuple(linecache.getlines(code.co_filename)))
+    source = _source(tuple(linecache.getlines(code.co_filename)))
     positions = list(code.co_positions())[frame.f_lasti // 2]
     node = None if source is None else source.node_at(positions)
     if source is None or node is None:
@@ -189,7 +189,7 @@ def _name(function: ast.expr) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def _source(filename: str, lines: tuple[str, ...]) -> _Source | None:
+def _source(lines: tuple[str, ...]) -> _Source | None:
     try:
         return _Source(ast.parse("".join(lines))) if lines else None
     except SyntaxError:

@@ -373,11 +373,6 @@ class PluginManager:
             self._adapters[key] = answer
         return answer
 
-    def cli_commands(self) -> tuple[Command, ...]:
-        """Return the subcommands of all plugins."""
-        self.discover()
-        return tuple(c for name in sorted(self._plugins) for c in self._plugins[name].commands)
-
     def commands(self) -> tuple[tuple[str, Command], ...]:
         """Owner and subcommand, of all plugins."""
         self.discover()

@@ -101,23 +101,29 @@ def norm_backward(
     Gradients are like the arrays that they belong to, None where there is none.
     """
     lib = library(z, operation)
-    given = (grad, z, weight, grad_z)
-    keys = [None if x is None else lib.key(x) for x in given]
-    key = (operation, None if bias is None else bias.dtype, asked_target(), *keys)
+    key = (
+        operation,
+        None if bias is None else bias.dtype,
+        asked_target(),
+        lib.key(grad),
+        lib.key(z),
+        None if weight is None else lib.key(weight),
+        None if grad_z is None else lib.key(grad_z),
+    )
     plan = _plans.get(key)
     if plan is None:
         made = _backward_plan(lib, operation, grad, z, weight, bias, grad_z)
         plan = _plans.keep(key, made)
     if not plan.is_direct:
+        given = (grad, z, weight, grad_z)
         grad, z, weight, grad_z = (None if x is None else lib.compact(x) for x in given)
-    out = lib.empty(tuple(z.shape), z.dtype, z)
-    columns = plan.row.columns
-    parts, of_weight, of_bias = (
-        None if x is None else lib.empty((columns,), x.dtype, z) for x in (None, weight, bias)
-    )
-    if plan.sums:
-        f32 = lib.dtype(cute.Float32)
-        parts = lib.empty((plan.sums, plan.blocks * plan.row.rows, columns), f32, z)
+    columns = (plan.row.columns,)
+    out = lib.empty(z.shape, z.dtype, z)
+    of_weight = None if weight is None else lib.empty(columns, weight.dtype, z)
+    of_bias = None if bias is None else lib.empty(columns, bias.dtype, z)
+    parts = None
+    if plan.parts is not None:
+        parts = lib.empty(plan.parts, plan.f32, z)
     arrays = (grad, z, weight, grad_z, out, parts, of_weight, of_bias)
     _call(plan, _launch_backward, arrays, (plan.rows, plan.blocks, eps), lib.stream(z))
     return NormGradients(out, of_weight, of_bias)
@@ -143,7 +149,9 @@ def _backward_plan(
     sums = (weight is not None) + (bias is not None)
     given = (grad, z, weight, grad_z)
     static = (operation == "layer_norm", row)
-    return _NormPlan(row, rows, _are_compact(lib, given), static, blocks, sums)
+    parts = (sums, blocks * row.rows, columns) if sums else None
+    f32 = lib.dtype(cute.Float32)
+    return _NormPlan(row, rows, _are_compact(lib, given), static, blocks, parts, f32)
 
 
 @dataclass
@@ -157,7 +165,8 @@ class _NormPlan:
     is_direct: bool  # arrays are taken as they are, not copied first
     static: tuple[Any, ...]  # of the launch
     blocks: int = 0
-    sums: int = 0  # gradients of vectors
+    parts: tuple[int, int, int] | None = None  # the shape of sums of blocks, for vectors' gradients
+    f32: Any = None  # the elements of `parts`
     compiled: Any = None
 
 

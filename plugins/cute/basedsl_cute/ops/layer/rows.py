@@ -107,7 +107,8 @@ def row_plan(
         threads *= 2
     if arch.WARP_SIZE < threads < _BLOCK:
         threads = _BLOCK
-    return RowPlan(dtype, columns, vector, threads, max(1, _BLOCK // threads), cluster)
+    rows = max(1, _BLOCK // threads) if cluster == 1 else 1
+    return RowPlan(dtype, columns, vector, threads, rows, cluster)
 
 
 def extents_of(operation: str, name: str, x: Any) -> tuple[int, int]:

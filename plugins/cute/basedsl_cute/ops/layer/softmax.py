@@ -111,15 +111,15 @@ def finite(largest: Any) -> Any:
 
 
 @cute.jit
-def exponentials(values: Any, slots: Any, plan: cute.Constexpr, turn: Any):
-    """Return the exponentials of this thread's part of a row by the largest element of its warp;
-    this largest, that of the row, and the row's sum of exponentials by the latter.
+def exponentials(values: Any, slots: Any, plan: cute.Constexpr, turn: Any, scale: Any = 1.0):
+    """Return the exponentials of `scale` times this thread's part of a row less the largest element
+    of its warp; this largest, that of the row, and the row's sum of exponentials by the latter.
 
     All threads of the row's blocks must call it, see `exchange`.
     """
     own = values.reduce(cute.ReductionOp.MAX, -cute.Float32.inf, 0)
     own = arch.warp_reduction_max(own)
-    found = cute.math.exp(values - finite(own))
+    found = cute.math.exp((values - finite(own)) * scale)
     total = arch.warp_reduction_sum(found.reduce(cute.ReductionOp.ADD, 0.0, 0))
     largest = own
     if cute.const_expr(plan.warps > 1):
@@ -131,7 +131,7 @@ def exponentials(values: Any, slots: Any, plan: cute.Constexpr, turn: Any):
         base = finite(largest)
         total = cute.Float32(0.0)
         for top, each in zip(tops, sums, strict=True):
-            total += each * cute.math.exp(top - base)
+            total += each * cute.math.exp((top - base) * scale)
         total = arch.warp_reduction_sum(total)
     return found, own, largest, total
 
