@@ -1,4 +1,4 @@
-"""Times compiling from a script against compiling from under many calls, as pytest and notebooks do.
+"""Times compiling from a script and from under many calls, as pytest and notebooks compile.
 
     python bench/deep_stack.py
 
