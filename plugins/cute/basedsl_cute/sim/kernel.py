@@ -156,10 +156,10 @@ class SimKernel:
             memory,
             pointers,
             options,
+            self.machine,
             cluster,
             cooperative,
             preferred,
-            self.machine,
         )
         launch.member = member
         facts = specialization.race_facts
