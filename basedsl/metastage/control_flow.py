@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
+import io
 import operator
 import sys
 from collections.abc import Callable, Iterator
@@ -33,6 +34,7 @@ from basedsl.metastage.ranges import Range, integer_of
 from basedsl.metastage.state import Body, MaybeUnbound, State
 from basedsl.numeric import (
     Boolean,
+    DynamicText,
     Numeric,
     is_dynamic,
     joined,
@@ -152,6 +154,7 @@ class StagedControlFlow:
                     f"'{type(iterable).__name__}' object is not iterable",
                     hint="iterate over range(...) and index with the loop variable",
                 )
+            refuse_text("read", iterable)
             self._unroll(iter(iterable), body, names, undef_ok, exits)
 
     def _unroll(
@@ -292,6 +295,7 @@ class StagedControlFlow:
         return obj[index]
 
     def setitem(self, value: Any, obj: Any, index: Any) -> None:
+        refuse_text("looked up", index)
         index = integer_of(index)
         if isinstance(obj, list) and is_dynamic(index):
             check_index(obj, index)
@@ -418,6 +422,8 @@ def _print(
     trace = current_trace_or_none()
     assert trace is not None
     if any(map(_has_dynamic, values)):
+        if isinstance(file, io.StringIO):
+            refuse_text("written where the program reads it", DynamicText())
         trace.remark_on_text(sys._getframe(1))
     text = (" " if sep is None else sep).join(map(_shown, values)) + ("\n" if end is None else end)
     target = file
