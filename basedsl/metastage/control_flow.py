@@ -84,30 +84,16 @@ class StagedControlFlow:
         return Branch(trace, then, orelse, names, undef_ok, value=True).emit(i1(test))
 
     def and_(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
-        value = operands[0]()
-        for i, operand in enumerate(operands[1:], 1):
-            test = asked(value)
-            trace = staged(test)
-            if trace is not None:
-                rest = _all_of(self.and_, operands[i:], names, undef_ok)
-                return _choose(trace, test, value, rest, None, names, undef_ok)
-            if not test:
-                return value
-            value = operand()
-        return value
+        return _and(_itself, operands, names, undef_ok)
 
     def or_(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
-        value = operands[0]()
-        for i, operand in enumerate(operands[1:], 1):
-            test = asked(value)
-            trace = staged(test)
-            if trace is not None:
-                rest = _all_of(self.or_, operands[i:], names, undef_ok)
-                return _choose(trace, test, value, None, rest, names, undef_ok)
-            if test:
-                return value
-            value = operand()
-        return value
+        return _or(_itself, operands, names, undef_ok)
+
+    def all_true(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
+        return _and(truth, operands, names, undef_ok)
+
+    def any_true(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
+        return _or(truth, operands, names, undef_ok)
 
     def not_(self, value: Any) -> Any:
         return negation(value)
@@ -355,6 +341,43 @@ class _StaticManager:
 # Helpers ----------------------------------------------------------------------------------------
 
 
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _and(
+    wanted: Callable[[Any], Any], operands: tuple[Thunk, ...], names: Names, undef_ok: Names
+) -> Any:
+    """Return `a and b and ...` of operands of which `wanted` is the value."""
+    value = wanted(operands[0]())
+    for i, operand in enumerate(operands[1:], 1):
+        test = asked(value)
+        trace = staged(test)
+        if trace is not None:
+            rest = _rest(_and, wanted, operands[i:], names, undef_ok)
+            return _choose(trace, test, value, rest, None, names, undef_ok)
+        if not test:
+            return value
+        value = wanted(operand())
+    return value
+
+
+def _or(
+    wanted: Callable[[Any], Any], operands: tuple[Thunk, ...], names: Names, undef_ok: Names
+) -> Any:
+    value = wanted(operands[0]())
+    for i, operand in enumerate(operands[1:], 1):
+        test = asked(value)
+        trace = staged(test)
+        if trace is not None:
+            rest = _rest(_or, wanted, operands[i:], names, undef_ok)
+            return _choose(trace, test, value, None, rest, names, undef_ok)
+        if test:
+            return value
+        value = wanted(operand())
+    return value
+
+
 def _choose(
     trace: Trace,
     test: Any,
@@ -372,8 +395,8 @@ def _choose(
     return branch.emit(i1(test))
 
 
-def _all_of(join: Any, thunks: tuple[Thunk, ...], names: Names, undef_ok: Names) -> Body:
-    return _shared(lambda: join(*thunks, names=names, undef_ok=undef_ok), list(thunks))
+def _rest(join: Any, wanted: Any, thunks: tuple[Thunk, ...], names: Names, undef_ok: Names) -> Body:
+    return _shared(lambda: join(wanted, thunks, names, undef_ok), list(thunks))
 
 
 def _both(names: Names) -> Callable[[Any, Thunk], Any]:
