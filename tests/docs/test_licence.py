@@ -102,6 +102,16 @@ def test_a_bool_meets_an_int():
     assert f(2) is False and toy.jit(f)(2) == 0 and type(toy.jit(f)(2)) is int
 
 
+def test_numpy_scalars():
+    """A NumPy scalar and a dynamic number give a number of the wider type, as two DSL types do."""
+
+    @toy.jit
+    def f(n):
+        return np.int8(100) + n, n + np.float32(0.5)
+
+    assert f(50) == (150, 50.5)
+
+
 def test_quotients_in_kernels():
     n, m = 2**24 + 1, 5
     exact = np.float32(n / m)
