@@ -181,7 +181,7 @@ class DSL(Generic[L]):
         static one. Raises DSLCallError for an object that the DSL cannot pass.
         """
         from basedsl.binding import argument_type
-        from basedsl.tracer import ir_types
+        from basedsl.compilation.tracer import ir_types
 
         with users_frames():
             kind = argument_type(self.language, value, None, "value")

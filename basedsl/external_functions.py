@@ -61,7 +61,7 @@ class ExternalFunction:
                 f"'{self.name}' is declared with {len(self.arguments)} arguments, got {len(args)}"
             )
         ir = trace.ir
-        values = [_value(trace, kind, arg) for kind, arg in zip(self.arguments, args, strict=True)]
+        values = [_value(kind, arg) for kind, arg in zip(self.arguments, args, strict=True)]
         self._declare(trace)
         types = [] if self.result is None else [_type(trace, self.result)]
         made = trace.emit(
@@ -133,7 +133,7 @@ def _type(trace: Trace, kind: Any) -> Any:
     return mlir_type(kind, trace.ir) if _is_number(kind) else kind.external_type(trace.ir)
 
 
-def _value(trace: Trace, kind: Any, value: Any) -> Any:
+def _value(kind: Any, value: Any) -> Any:
     if not _is_number(kind):
         return kind.external_value(value)
     number = as_numeric(value)

@@ -180,6 +180,15 @@ class Options:
         """Return which options contradict each other, and what to do about it; None if none do."""
         return None
 
+    @property
+    def shows_stages(self) -> bool:
+        """True if the options print, save or time stages: then nothing is read from the disk cache,
+        because only a compilation runs the stages.
+        """
+        shown = self.print_ir or self.print_ir_after_all or self.print_after_preprocess
+        shown = shown or bool(self.keep)
+        return shown or self.time_stages or self.pass_stages or self.dryrun
+
     # Making records ----------------------------------------------------------------------------
 
     @classmethod

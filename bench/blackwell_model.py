@@ -66,7 +66,7 @@ def groups(cfg):
     x = np.zeros((64, 64), np.float16)
     maps = np.zeros((4 * grouped.MAPS + 1, 16), np.int64)
     maps = maps.reshape(-1)[-maps.ctypes.data % 128 // 8 :][: 4 * grouped.MAPS * 16]
-    kinds = model.Kinds(f16, f16, f16, row, row, row, cute.Float32)
+    kinds = model.BlackwellGemmKinds(f16, f16, f16, row, row, row, cute.Float32)
     cfg = replace(cfg, dynamic=False)
     return grouped.grouped_gemm, (
         *grouped.tables([(x, x, x)]), maps.reshape(4, grouped.MAPS, 16), kinds, cfg

@@ -17,12 +17,12 @@ from typing import Any
 os.environ["BASEDSL_CACHE"] = "0"
 
 import basedsl_toy as toy
-from basedsl import compile_cost
+from basedsl.compilation import cost
 from basedsl.prestage import stage_function
 
 ROUNDS = 12
 OPS_GOAL, PRESTAGE_GOAL = 6.0, 50.0
-compile_cost.perf_counter = thread_time  # other programs on the machine cost nothing here
+cost.perf_counter = thread_time  # other programs on the machine cost nothing here
 
 
 def _define(name: str, lines: list[str]) -> Any:

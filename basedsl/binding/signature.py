@@ -105,6 +105,14 @@ class Signature:
         bound.apply_defaults()
         return list(bound.arguments.values())
 
+    def pop_option(self, name: str, kwargs: dict[str, Any]) -> Any:
+        """Remove an option of a call, such as `no_cache=True`, from its keyword arguments and
+        return it; None without it, or if a parameter of the function has that name.
+        """
+        if name not in kwargs or any(p.name == name for p in self.parameters):
+            return None
+        return kwargs.pop(name)
+
     def native(self, places: Sequence[int] | None = None) -> Parameters | None:
         """Return the parameters at the indices `places` (None: all) for a native call; None if the
         function has a variadic one.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from basedsl.binding.results import Results
 from basedsl.cache.entry import cache_key, deserialize, serialize
 from basedsl.cache.store import CacheStore, default_folder
+from basedsl.compile_hooks import observers_of
 from basedsl.language import Language
 from basedsl.mlir import MLIRContext
 from basedsl.objectstage import Pipeline, Stages
@@ -57,9 +58,12 @@ class Disk:
 
     def entry(self, call: BoundCall, guards: Guards) -> DiskEntry | None:
         """Return the entry of a call's compilation. None if the call has no key that holds in other
-        processes, or if a plugin may replace outputs of stages, which then run in each process.
+        processes, and where the stages must run in this one: options show them, a hook observes
+        them, or a plugin may replace their outputs.
         """
         language = self._language
+        if call.settings.shows_stages or observers_of(language.name):
+            return None
         store = self.store(call.settings)
         if store is None or plugin_manager().replaces_stages(language.name):
             return None

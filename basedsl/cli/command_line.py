@@ -185,7 +185,7 @@ def _configure_opt(parser: argparse.ArgumentParser) -> None:
 
 def _opt(parsed: argparse.Namespace) -> int:
     from basedsl.mlir import MLIRContext, load_bindings
-    from basedsl.objectstage import Pipeline, Step, run
+    from basedsl.objectstage import Pipeline, Step, run_pipeline
 
     text = read_text(parsed.file)
     if parsed.dsl:
@@ -201,7 +201,7 @@ def _opt(parsed: argparse.Namespace) -> int:
         except ir.MLIRError as error:
             console.show_problem(f"{parsed.file} does not parse: {error}")
             return 1
-        stages = run(Pipeline("opt", steps), module, context, label=parsed.file.stem)
+        stages = run_pipeline(Pipeline("opt", steps), module, context, label=parsed.file.stem)
     sys.stdout.write(stages.text(stages.names[-1]))
     return 0
 

@@ -164,8 +164,8 @@ class SessionReport(NamedTuple):
 
 def run_session(conformance: Conformance, seed: int, text: str) -> SessionReport:
     """Run the calls of a session by Python and by a DSL, up to the first difference or refusal."""
-    python_module = _load(text, f"<session {seed} in Python>")
-    dsl_module = _load(text, f"<session {seed}>")
+    python_module = _load_source(text, f"<session {seed} in Python>")
+    dsl_module = _load_source(text, f"<session {seed}>")
     compiled = conformance.entry(dsl_module["program"])
     rows = inputs(seed)
     for number, which in enumerate(ORDER, 1):
@@ -196,7 +196,7 @@ def check_session(conformance: Conformance, seed: int) -> SessionReport:
     return report._replace(failure=f"session {seed}: {report.failure}\n\n{text}")
 
 
-def _load(text: str, filename: str) -> dict[str, Any]:
+def _load_source(text: str, filename: str) -> dict[str, Any]:
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     variables: dict[str, Any] = {"__name__": copy.copy(filename)}
     exec(compile(text, filename, "exec"), variables)

@@ -54,10 +54,7 @@ class Dialect:
         sys.modules.setdefault(module, types.ModuleType(module))
         ir._globals.append_dialect_search_prefix(loadable.__name__)
         self.create = ir.Operation.create
-        self.type_classes = {
-            kind: _type_class(ir, f"{name}.{kind}", len(parameters))
-            for kind, parameters in self.types.items()
-        }
+        self.type_classes = {kind: _type_class(ir, f"{name}.{kind}") for kind in self.types}
         self._loaded_in: weakref.WeakSet[Any] = weakref.WeakSet()
         self._is_defined = False
 
@@ -128,7 +125,7 @@ class Dialect:
         return self.ir.TypeAttr.get(value) if isinstance(value, self.ir.Type) else value
 
 
-def _type_class(ir: Any, name: str, count: int) -> Any:
+def _type_class(ir: Any, name: str) -> Any:
     """Make the Python class of a declared type. `parameters` are its attributes, in order."""
 
     class DeclaredType(ir.DynamicType):  # type: ignore[misc]

@@ -46,7 +46,7 @@ class OperandSpec(FieldSpec):
         return operands[self.index]
 
 
-class Result(FieldSpec):
+class ResultSpec(FieldSpec):
     """An SSA value that the operation returns. The builder takes its type, or infers it by
     `factory`.
     """
@@ -129,7 +129,7 @@ def result(*, alias: str | None = None, factory: TypeOf | None = None) -> Any:
     """Declare a result. The builder takes its type as the argument `alias`; without it, `factory`
     infers the type from the dialect and the operands by name.
     """
-    return Result(alias, factory)
+    return ResultSpec(alias, factory)
 
 
 def i64_attr(*, default: Any = _REQUIRED) -> Any:

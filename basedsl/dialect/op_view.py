@@ -12,7 +12,7 @@ from basedsl.dialect.fields import (
     Attribute,
     FieldSpec,
     OperandSpec,
-    Result,
+    ResultSpec,
     i64_array_attr,
     i64_attr,
     operand,
@@ -67,7 +67,7 @@ class OpView(_Declaration):
     declared: ClassVar[dict[str, type[OpView]]] = {}  # the dialect's operations by name
     op_name: ClassVar[str] = ""
     operand_fields: ClassVar[tuple[OperandSpec, ...]] = ()
-    result_fields: ClassVar[tuple[Result, ...]] = ()
+    result_fields: ClassVar[tuple[ResultSpec, ...]] = ()
     attribute_fields: ClassVar[tuple[Attribute, ...]] = ()
     _parameters: ClassVar[dict[str, FieldSpec]] = {}  # of the builder, in order
 
@@ -84,7 +84,7 @@ class OpView(_Declaration):
             if isinstance(field, OperandSpec):
                 field.index = len(cls.operand_fields)
                 cls.operand_fields = (*cls.operand_fields, field)
-            elif isinstance(field, Result):
+            elif isinstance(field, ResultSpec):
                 field.index = len(cls.result_fields)
                 cls.result_fields = (*cls.result_fields, field)
             elif isinstance(field, Attribute):
@@ -127,7 +127,7 @@ class OpView(_Declaration):
                     lines.append(f"if {alias} != {field.default!r}:")
                 make = f"attributes[{alias!r}] = make_{alias}(dialect, {alias})"
                 lines.append(make if field.is_required else f"    {make}")
-            elif isinstance(field, Result) and field.factory is not None:
+            elif isinstance(field, ResultSpec) and field.factory is not None:
                 names[f"infer_{alias}"] = field.factory
                 parameters[-1] = f"{alias}=None"
                 given = ", ".join(f"{name!r}: {name}" for name in operands)

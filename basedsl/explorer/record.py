@@ -45,7 +45,7 @@ def record(
                 if name:
                     _compile(manager, path, name, arguments, options)
                 else:
-                    _run(path)
+                    _run_file(path)
         except SystemExit as end:
             error = "" if not end.code else f"the program ends with status {end.code}"
         except DSLError as raised:
@@ -67,7 +67,7 @@ def record(
     }
 
 
-def _run(path: Path) -> None:
+def _run_file(path: Path) -> None:
     program.read_text(path)  # with a clear error
     sys.argv = [str(path)]
     sys.path.insert(0, str(path.resolve().parent))

@@ -55,7 +55,7 @@ def read_metadata(data: bytes, packages: Sequence[str]) -> Any:
     if hashlib.sha256(text).digest() != digest:
         raise MetadataError("the description of its functions is damaged")
     try:
-        return _Reader(packages).decoded(json.loads(text))
+        return _MetadataReader(packages).decoded(json.loads(text))
     except (AttributeError, ImportError, KeyError, TypeError, ValueError) as error:
         raise MetadataError(f"another version exported it ({error})") from None
 
@@ -101,7 +101,7 @@ def _fields(value: Any) -> dict[str, Any]:
     return fields
 
 
-class _Reader:
+class _MetadataReader:
     def __init__(self, packages: Sequence[str]) -> None:
         self.packages = packages
 

@@ -119,7 +119,7 @@ def _count(
         with trace.inside("loop body", loop.span):
             loop.enter(values)
             with loop.conditional_path:
-                body(_fresh(item, trace))
+                body(_fresh(item))
             if loop.types.counted and loop.exit_flag() is not False:
                 loop.types.counted = False
                 raise Retrace
@@ -128,7 +128,7 @@ def _count(
     loop.stage(emit)
 
 
-def _fresh(item: Any, trace: Trace) -> Any:
+def _fresh(item: Any) -> Any:
     """Return the loop index as a value of the body's region."""
     return type(item).from_value(item.value) if isinstance(item, Numeric) else item
 

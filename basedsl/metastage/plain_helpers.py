@@ -187,11 +187,11 @@ class Watch:
 
     def _on_event(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "return" and frame.f_code in self._questions:
-            _check(frame, self._questions[frame.f_code], self._chosen)
+            _check_questions(frame, self._questions[frame.f_code], self._chosen)
         return self._on_event
 
 
-def _check(frame: FrameType, questions: list[Question], chosen: set[Any]) -> None:
+def _check_questions(frame: FrameType, questions: list[Question], chosen: set[Any]) -> None:
     values = frame.f_locals
     for question in questions:
         if question.sides:

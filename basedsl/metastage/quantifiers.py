@@ -68,14 +68,14 @@ def _over_range(items: Range, count: Any, item: Item, wanted: bool) -> Any:
 def _in_branches(items: Any, item: Item, name: str, wanted: bool) -> Any:
     result: Any = not wanted
     watched = is_iterator(items)  # it may be a variable's
-    later: _Later | None = None
+    later: _LaterItems | None = None
     for x in items:
         if later is not None:
             later.check()
         result = _unless(result, wanted, _truth_of(item, x, (item,)))
         if result is wanted:
             break
-        later = _Later(name) if watched and is_dynamic(result) else None
+        later = _LaterItems(name) if watched and is_dynamic(result) else None
     if later is not None:
         later.check()
     return result
@@ -109,19 +109,19 @@ def _taken_apart(items: Any) -> tuple[Any, Item] | None:
 
 def _checked(items: Any, name: str) -> Iterator[Any]:
     """Yield the truth of each item; DSLError if one after a dynamic one has an effect."""
-    later: _Later | None = None
+    later: _LaterItems | None = None
     for item in items:
         value = truth(item)
         if later is not None:
             later.check()
         elif is_dynamic(value):
-            later = _Later(name)
+            later = _LaterItems(name)
         yield value
     if later is not None:
         later.check()
 
 
-class _Later:
+class _LaterItems:
     """The items after one of run time, which Python may not compute: they must have no effect on
     what the frame of the program leads to, and emit nothing but computations.
     """

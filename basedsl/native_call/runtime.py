@@ -105,11 +105,11 @@ def runtime() -> Runtime | None:
     if not _runtimes:
         with _lock:
             if not _runtimes:
-                _runtimes.append(_load())
+                _runtimes.append(_load_runtime())
     return _runtimes[0]
 
 
-def _load() -> Runtime | None:
+def _load_runtime() -> Runtime | None:
     if not object_layout.supported():
         return None
     try:

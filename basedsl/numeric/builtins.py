@@ -95,7 +95,7 @@ def _extreme_by_key(original: Any, items: list[Any], keys: list[Any]) -> Any:
 def any_(items: Iterable[Any]) -> Any:
     """`any(items)` over a sequence of known length; stops at a value known to be true."""
     result: Any = False
-    later: _Later | None = None
+    later: _LaterArguments | None = None
     for x in items:
         if later is not None:
             later.check()
@@ -104,14 +104,14 @@ def any_(items: Iterable[Any]) -> Any:
             return True
         if truth is not False:
             result = truth if result is False else result | truth
-            later = later or _Later("any")
+            later = later or _LaterArguments("any")
     return result
 
 
 def all_(items: Iterable[Any]) -> Any:
     """`all(items)` over a sequence of known length; stops at a value known to be false."""
     result: Any = True
-    later: _Later | None = None
+    later: _LaterArguments | None = None
     for x in items:
         if later is not None:
             later.check()
@@ -120,11 +120,11 @@ def all_(items: Iterable[Any]) -> Any:
             return False
         if truth is not True:
             result = truth if result is True else result & truth
-            later = later or _Later("all")
+            later = later or _LaterArguments("all")
     return result
 
 
-class _Later:
+class _LaterArguments:
     """The items after one of run time, which Python may not compute: they must have no effect."""
 
     def __init__(self, function: str) -> None:

@@ -15,7 +15,9 @@ from collections.abc import Callable
 from basedsl.numeric.kit import Kit, Value
 
 
-def check(kit: Kit, holds: Callable[[], Value], error: type[Exception], message: str) -> None:
+def check_at_run_time(
+    kit: Kit, holds: Callable[[], Value], error: type[Exception], message: str
+) -> None:
     """Emit the check of an integer operation: `error(message)` unless the i1 that `holds` emits is
     true.
     """
@@ -24,6 +26,6 @@ def check(kit: Kit, holds: Callable[[], Value], error: type[Exception], message:
 
 
 def check_float(kit: Kit, holds: Callable[[], Value], error: type[Exception], message: str) -> None:
-    """Emit the check of a float operation; see `check`."""
+    """Emit the check of a float operation; see `check_at_run_time`."""
     if kit.float_checks:
         kit.trace.emitter.assert_(holds(), f"{error.__name__}: {message}", kit.loc)

@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from basedsl.numeric.formats import FORMATS, Format, Kind, round_float, wrap_integer
+from basedsl.numeric.formats import FORMATS, Kind, NumberFormat, round_float, wrap_integer
 from basedsl.numeric.kit import Kit, Value
 from basedsl.numeric.protocols import NumericType
 
@@ -35,7 +35,7 @@ _THROUGH_FLOAT32 = frozenset(row.name for row in FORMATS.values() if row.kind is
 # Python numbers -------------------------------------------------------------------------------
 
 
-def convert_number(value: Number, target: Format) -> Number:
+def convert_number(value: Number, target: NumberFormat) -> Number:
     """Convert `value`, a number of any format, to the format `target` by the rules above."""
     if target.kind is Kind.BOOLEAN:
         return bool(value)
@@ -46,7 +46,7 @@ def convert_number(value: Number, target: Format) -> Number:
     return wrap_integer(int(value), target.width, target.kind is Kind.SIGNED)
 
 
-def _number_to_float(value: Number, target: Format) -> float:
+def _number_to_float(value: Number, target: NumberFormat) -> float:
     if isinstance(value, float):
         return round_float(value, target)
     if target.name == "Float64":
@@ -69,14 +69,14 @@ def int_to_float32(value: int) -> float:
     return round_float(math.copysign(rounded, value), single)
 
 
-def integer_limits(target: Format) -> tuple[int, int]:
+def integer_limits(target: NumberFormat) -> tuple[int, int]:
     """Return the least and the largest value of an integer format."""
     if target.kind is Kind.SIGNED:
         return -(1 << (target.width - 1)), (1 << (target.width - 1)) - 1
     return 0, (1 << target.width) - 1
 
 
-def _saturate(value: float, target: Format) -> int:
+def _saturate(value: float, target: NumberFormat) -> int:
     if math.isnan(value):
         return 0
     least, largest = integer_limits(target)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.numeric.checks import check, check_float
+from basedsl.numeric.checks import check_at_run_time, check_float
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.kit import Kit, Value
 from basedsl.numeric.protocols import NumericType
@@ -26,7 +26,7 @@ def _is_power_of_two(n: int) -> bool:
 
 
 def _check_divisor(kit: Kit, T: Type, y: Value) -> None:
-    check(
+    check_at_run_time(
         kit,
         lambda: kit.cmpi("ne", y, kit.constant(T, 0)),
         ZeroDivisionError,

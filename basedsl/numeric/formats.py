@@ -26,7 +26,7 @@ class Kind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class NumberFormat:
     """One number format. `width` is in bits; `storage_width`, in bits, is that of an array element.
 
     `dlpack` is (type code, bits) of DLPack 1.1; `arithmetic` is False for storage formats, which
@@ -49,7 +49,7 @@ class Format:
 _INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6
 
 
-def _integers(prefix: str, kind: Kind, code: int, stem: str) -> list[Format]:
+def _integers(prefix: str, kind: Kind, code: int, stem: str) -> list[NumberFormat]:
     rows = []
     for width in (4, 8, 16, 32, 64, 128):
         if width == 4:
@@ -57,7 +57,7 @@ def _integers(prefix: str, kind: Kind, code: int, stem: str) -> list[Format]:
         else:
             dtype = None if width == 128 else np.dtype(f"{stem}{width}")
         rows.append(
-            Format(
+            NumberFormat(
                 f"{prefix}{width}",
                 kind,
                 width,
@@ -71,10 +71,10 @@ def _integers(prefix: str, kind: Kind, code: int, stem: str) -> list[Format]:
     return rows
 
 
-def _small_float(name: str, width: int, dtype: str, code: int, largest: float) -> Format:
+def _small_float(name: str, width: int, dtype: str, code: int, largest: float) -> NumberFormat:
     mlir = "f" + name.removeprefix("Float")
     scalar = np.dtype(getattr(ml_dtypes, dtype))
-    return Format(
+    return NumberFormat(
         name,
         Kind.FLOAT,
         width,
@@ -88,8 +88,8 @@ def _small_float(name: str, width: int, dtype: str, code: int, largest: float) -
     )
 
 
-def _float(name: str, width: int, mlir: str, dtype: Any, code: int, largest: float) -> Format:
-    return Format(
+def _float(name: str, width: int, mlir: str, dtype: Any, code: int, largest: float) -> NumberFormat:
+    return NumberFormat(
         name,
         Kind.FLOAT,
         width,
@@ -101,10 +101,12 @@ def _float(name: str, width: int, mlir: str, dtype: Any, code: int, largest: flo
     )
 
 
-FORMATS: dict[str, Format] = {
+FORMATS: dict[str, NumberFormat] = {
     row.name: row
     for row in (
-        Format("Boolean", Kind.BOOLEAN, 1, "i1", np.dtype(np.bool_), (_BOOL, 8), storage_width=8),
+        NumberFormat(
+            "Boolean", Kind.BOOLEAN, 1, "i1", np.dtype(np.bool_), (_BOOL, 8), storage_width=8
+        ),
         *_integers("Int", Kind.SIGNED, _INT, "int"),
         *_integers("Uint", Kind.UNSIGNED, _UINT, "uint"),
         _float("Float16", 16, "f16", np.float16, _FLOAT, 65504.0),
@@ -112,7 +114,7 @@ FORMATS: dict[str, Format] = {
         _float("Float32", 32, "f32", np.float32, _FLOAT, float.fromhex("0x1.fffffep127")),
         _float("Float64", 64, "f64", np.float64, _FLOAT, float.fromhex("0x1.fffffffffffffp1023")),
         # 19 significant bits in a 32-bit container (PTX ISA, "Alternate floating-point formats").
-        Format(
+        NumberFormat(
             "TFloat32",
             Kind.FLOAT,
             32,
@@ -143,7 +145,7 @@ def wrap_integer(value: int, width: int, signed: bool) -> int:
     return value
 
 
-def round_float(value: float, row: Format) -> float:
+def round_float(value: float, row: NumberFormat) -> float:
     """Round `value` to the format, to nearest with ties to even; return a Python float.
 
     Storage formats that hardware converts to with saturation (`saturates`, PTX cvt.satfinite) clamp
@@ -164,7 +166,7 @@ def round_float(value: float, row: Format) -> float:
         return float(row.numpy.type(value))
 
 
-def _round_saturating(value: float, row: Format) -> float:
+def _round_saturating(value: float, row: NumberFormat) -> float:
     with np.errstate(all="ignore"):
         value = float(np.float32(value))
         if not math.isnan(value):

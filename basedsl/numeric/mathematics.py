@@ -105,7 +105,7 @@ def _of_op(original: Callable[..., float], op: str) -> Callable[..., Any]:
         if any(x.region is not None for x in xs):
             result = _emit(op, T, xs)
             if _kit().float_checks:
-                _check(original, xs, result)
+                _check_result(original, xs, result)
             return result
         return T.concrete(original(*(x.value for x in xs)))
 
@@ -134,7 +134,7 @@ _OUTSIDE: dict[Callable[..., float], Callable[..., Any]] = {
 _OVERFLOWS = (math.cosh, math.exp, math.exp2, math.expm1, math.sinh)
 
 
-def _check(original: Callable[..., float], xs: list[Numeric], result: Numeric) -> None:
+def _check_result(original: Callable[..., float], xs: list[Numeric], result: Numeric) -> None:
     kit = _kit()
     if original in _OUTSIDE:
         inside = logical_not(_OUTSIDE[original](*xs)).ir_value()

@@ -17,7 +17,7 @@ from basedsl.errors import DSLTypeError, with_article
 from basedsl.location import asks_as_library
 from basedsl.numeric.conversion import convert_number, emit_conversion
 from basedsl.numeric.dynamic_text import DynamicText
-from basedsl.numeric.formats import Format, Kind
+from basedsl.numeric.formats import Kind, NumberFormat
 from basedsl.numeric.kit import kit_of
 from basedsl.numeric.not_static import index_hint, not_static
 from basedsl.numeric.python_class import Numbers, own_classes_only, python_class
@@ -65,7 +65,7 @@ class Numeric(metaclass=NumericMeta):
     __array_ufunc__ = None  # NumPy scalars leave operators to these classes
 
     name: ClassVar[str] = "Numeric"
-    format: ClassVar[Format]
+    format: ClassVar[NumberFormat]
     kind: ClassVar[Kind]
     width: ClassVar[int]
     storage_width: ClassVar[int]

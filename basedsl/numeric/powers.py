@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.numeric.checks import check, check_float
+from basedsl.numeric.checks import check_at_run_time, check_float
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import Kit, Value
@@ -24,7 +24,7 @@ def integer(kit: Kit, T: Type, E: Type, x: Any, exponent: Any) -> Any:
     if isinstance(exponent, int):
         return _known_exponent(kit, T, x, exponent)
     if T.kind is Kind.SIGNED:
-        check(
+        check_at_run_time(
             kit,
             lambda: kit.cmpi("sge", exponent, kit.constant(T, 0)),
             ValueError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from basedsl.numeric.formats import Format, Kind
+from basedsl.numeric.formats import Kind, NumberFormat
 
 
 class NumericType(Protocol):
@@ -15,7 +15,7 @@ class NumericType(Protocol):
         """The name of the format, for instance "Int32"."""
 
     @property
-    def format(self) -> Format:
+    def format(self) -> NumberFormat:
         """The row of the format table that the class is made from."""
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.errors import DSLError
-from basedsl.numeric.checks import check
+from basedsl.numeric.checks import check_at_run_time
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import Kit, Value
@@ -77,7 +77,7 @@ def _amount(kit: Kit, T: Type, C: Type, count: Value) -> tuple[Value, Value]:
 
 def _check_count(kit: Kit, C: Type, count: Value) -> None:
     if C.kind is Kind.SIGNED:
-        check(
+        check_at_run_time(
             kit,
             lambda: kit.cmpi("sge", count, kit.constant(C, 0)),
             ValueError,

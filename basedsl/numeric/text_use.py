@@ -112,7 +112,7 @@ def told(frame: FrameType) -> bool:
 
 def _node_of(frame: FrameType) -> tuple[_Source | None, Any]:
     code = frame.f_code
-    source = _source(code.co_filename, tuple(linecache.getlines(code.co_filename)))
+    source = _source(tuple(linecache.getlines(code.co_filename)))
     positions = list(code.co_positions())[frame.f_lasti // 2]
     return source, None if source is None else source.node_at(positions)
 
@@ -334,7 +334,7 @@ class _Source:
 def _parameter_reader(function: FunctionType, name: str, seen: frozenset[Any]) -> str | bool:
     """Return what reads the text that becomes a function's parameter, in the function's source."""
     filename = function.__code__.co_filename
-    source = _source(filename, tuple(linecache.getlines(filename)))
+    source = _source(tuple(linecache.getlines(filename)))
     first = None if source is None else source.parameter(function)
     if source is None or first is None or (function, name) in seen:
         return False
@@ -351,7 +351,7 @@ def _name(function: ast.expr) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def _source(filename: str, lines: tuple[str, ...]) -> _Source | None:
+def _source(lines: tuple[str, ...]) -> _Source | None:
     try:
         return _Source(ast.parse("".join(lines))) if lines else None
     except SyntaxError:

@@ -19,7 +19,7 @@ from basedsl.objectstage.rules import (
     RuleTable,
     apply_result,
 )
-from basedsl.objectstage.runner import Stages, run
+from basedsl.objectstage.runner import Stages, run_pipeline
 from basedsl.objectstage.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ __all__ = [
     "raise_failed_assertion",
     "read_object_file",
     "reject",
-    "run",
+    "run_pipeline",
     "slot_format",
     "span_of_location",
     "storage_width",

@@ -20,7 +20,7 @@ def exact_bfloat16(op: Any, context: PipelineContext) -> Snapshot | None:
     if not context.may_use("arith") or not _has_bfloat16(op, context):
         return context.input
     ir = context.bindings.ir
-    _run(_EMULATE, op, context)
+    _run_passes(_EMULATE, op, context)
     plain = ir.Attribute.parse("#arith.fastmath<none>")
 
     def visit(inner: Any) -> Any:
@@ -30,7 +30,7 @@ def exact_bfloat16(op: Any, context: PipelineContext) -> Snapshot | None:
         return ir.WalkResult.ADVANCE
 
     op.walk(visit)
-    _run(_EXPAND, op, context)
+    _run_passes(_EXPAND, op, context)
     return None
 
 
@@ -56,6 +56,6 @@ def _has_bfloat16(op: Any, context: PipelineContext) -> bool:
     return found
 
 
-def _run(passes: str, op: Any, context: PipelineContext) -> None:
+def _run_passes(passes: str, op: Any, context: PipelineContext) -> None:
     manager = context.bindings.passmanager.PassManager.parse(f"builtin.module({passes})")
     manager.run(op)

@@ -124,7 +124,7 @@ def entry_text(name: str, result: str, parameters: Sequence[str]) -> str:
     body = [f"\ndefine void @{name}{ENTRY_SUFFIX}(ptr %slots) {{"]
     operands, offset = [], 0
     for i, kind in enumerate(parameters):
-        offset = _load(body, f"a{i}", kind, offset)
+        offset = _load_slot(body, f"a{i}", kind, offset)
         operands.append(f"{kind} %a{i}")
     assign = "" if result == "void" else "%r = "
     body.append(f"  {assign}call {result} @{name}({', '.join(operands)})")
@@ -134,11 +134,11 @@ def entry_text(name: str, result: str, parameters: Sequence[str]) -> str:
             value = f"r{i}"
             place = ", ".join(map(str, at))
             body.append(f"  %{value} = extractvalue {result} %r, {place}")
-        offset = _store(body, value, kind, offset)
+        offset = _store_slot(body, value, kind, offset)
     return "\n".join([*body, "  ret void", "}", ""])
 
 
-def _load(body: list[str], name: str, kind: str, offset: int) -> int:
+def _load_slot(body: list[str], name: str, kind: str, offset: int) -> int:
     body.append(f"  %{name}.at = getelementptr i8, ptr %slots, i64 {offset}")
     stored = _stored(kind)
     if stored == kind:
@@ -149,7 +149,7 @@ def _load(body: list[str], name: str, kind: str, offset: int) -> int:
     return offset + _size(kind)
 
 
-def _store(body: list[str], name: str, kind: str, offset: int) -> int:
+def _store_slot(body: list[str], name: str, kind: str, offset: int) -> int:
     body.append(f"  %{name}.at = getelementptr i8, ptr %slots, i64 {offset}")
     stored = _stored(kind)
     value = f"%{name}"

@@ -94,10 +94,6 @@ class Step:
     suffix: str = ""
     only_for: tuple[str, ...] = ()
 
-    @property
-    def is_textual(self) -> bool:
-        return not callable(self.passes)
-
     def pass_list(self) -> tuple[str, ...]:
         """Split the passes of a textual step, `a,b` or `builtin.module(a,b)`, into single ones."""
         if callable(self.passes):

@@ -63,10 +63,6 @@ class Stages:
         """The stages that have an output, in the order of the pipeline."""
         return tuple(self.outputs)
 
-    @property
-    def total_seconds(self) -> float:
-        return sum(self.seconds.values())
-
     def text(self, name: str, *, locations: bool = False) -> str:
         """Return the output of `name` for people to read, with Python lines in MLIR if `locations`.
         Raises KeyError for a stage that has none.
@@ -112,7 +108,7 @@ class Stages:
         return "\n".join(lines)
 
 
-def run(
+def run_pipeline(
     pipeline: Pipeline,
     module: Any,
     context: MLIRContext,

@@ -233,8 +233,8 @@ class PluginManager:
         return self._loaded.setdefault(name, dsl)
 
     def stage_observer(self, dsl: str, function: str) -> Callable[[str, Any], Any] | None:
-        """Return the `observe` argument of `objectstage.run`; None while no plugin wants to see
-        stages.
+        """Return the `observe` argument of `objectstage.run_pipeline`; None while no plugin wants
+        to see stages.
         """
         see = self._answers("basedsl_see_stage", dsl)
         replace = self._answers("basedsl_stage_output", dsl)
@@ -372,11 +372,6 @@ class PluginManager:
         if self._discovered:
             self._adapters[key] = answer
         return answer
-
-    def cli_commands(self) -> tuple[Command, ...]:
-        """Return the subcommands of all plugins."""
-        self.discover()
-        return tuple(c for name in sorted(self._plugins) for c in self._plugins[name].commands)
 
     def commands(self) -> tuple[tuple[str, Command], ...]:
         """Owner and subcommand, of all plugins."""

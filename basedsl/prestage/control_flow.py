@@ -37,7 +37,7 @@ _NOTHING = Effect()
 
 
 @dataclass(eq=False, repr=False)
-class _Frame:
+class _WrittenFunction:
     """A function being written: the user's or a generated one. Sets are bit masks."""
 
     generated: bool
@@ -74,7 +74,7 @@ class ControlFlowPass:
         """Rewrite the function of the scope."""
         node = self.scope.node
         assert isinstance(node, ast.FunctionDef)
-        frame = _Frame(generated=False)
+        frame = _WrittenFunction(generated=False)
         frame.bound = self.scope.mask(arg.arg for arg in parameters(node.args))
         frame.bound |= self.scope.mask(self.scope.foreign)
         body = self.block(node.body, frame)
@@ -86,14 +86,14 @@ class ControlFlowPass:
         body[top:top] = [at.declare(name) for name in unbound]
         node.body = body
 
-    def block(self, body: list[ast.stmt], frame: _Frame) -> list[ast.stmt]:
+    def block(self, body: list[ast.stmt], frame: _WrittenFunction) -> list[ast.stmt]:
         result: list[ast.stmt] = []
         for node in body:
             if node not in self.dead:
                 self.statement(node, frame, result)
         return result
 
-    def note(self, node: ast.AST, frame: _Frame) -> Effect:
+    def note(self, node: ast.AST, frame: _WrittenFunction) -> Effect:
         """Count the effects of a statement or header as those of `frame` itself."""
         effect = self.effects.get(node, _NOTHING)
         frame.mentioned |= effect.mentions
@@ -101,14 +101,14 @@ class ControlFlowPass:
         frame.assigned |= effect.binds
         return effect
 
-    def note_thunk(self, node: ast.AST, frame: _Frame) -> Effect:
+    def note_thunk(self, node: ast.AST, frame: _WrittenFunction) -> Effect:
         """Count the effects of an expression that a function inside of `frame` evaluates."""
         effect = self.effects.get(node, _NOTHING)
         frame.mentioned |= effect.mentions
         frame.assigned |= effect.binds
         return effect
 
-    def statement(self, node: ast.stmt, frame: _Frame, out: list[ast.stmt]) -> None:
+    def statement(self, node: ast.stmt, frame: _WrittenFunction, out: list[ast.stmt]) -> None:
         match node:
             case ast.If() if node not in self.structure.plain:
                 self.if_(node, frame, out)
@@ -158,14 +158,14 @@ class ControlFlowPass:
                 self.note(node, frame)
         out.append(node)
 
-    def inside(self, node: ast.stmt, frame: _Frame) -> None:
+    def inside(self, node: ast.stmt, frame: _WrittenFunction) -> None:
         """Rewrite the blocks of a statement that remains Python."""
         for body in blocks(node):
             body[:] = self.block(body, frame) or [At.node(body[0]).put(ast.Pass())]
 
     # Staged statements -----------------------------------------------------------------------
 
-    def if_(self, node: ast.If, frame: _Frame, out: list[ast.stmt]) -> None:
+    def if_(self, node: ast.If, frame: _WrittenFunction, out: list[ast.stmt]) -> None:
         at = At.header(node)
         self.note(node.test, frame)
         sharing = self.sharing[node]
@@ -181,7 +181,7 @@ class ControlFlowPass:
         args = [node.test, at.load(then.name), orelse, *self.carried(at, sharing)]
         out.append(at.expr(at.callback("if_", args)))
 
-    def for_(self, node: ast.For, frame: _Frame, out: list[ast.stmt]) -> None:
+    def for_(self, node: ast.For, frame: _WrittenFunction, out: list[ast.stmt]) -> None:
         at = At.header(node)
         self.note(node.iter, frame)
         sharing = self.sharing[node]
@@ -206,7 +206,7 @@ class ControlFlowPass:
         args = [node.iter, at.load(function.name), *self.carried(at, sharing, node)]
         out.append(at.expr(at.callback("for_", args)))
 
-    def while_(self, node: ast.While, frame: _Frame, out: list[ast.stmt]) -> None:
+    def while_(self, node: ast.While, frame: _WrittenFunction, out: list[ast.stmt]) -> None:
         at = At.header(node)
         sharing = self.sharing[node]
         test = self.thunk("while_test", node.test, self.note_thunk(node.test, frame), out)
@@ -235,13 +235,13 @@ class ControlFlowPass:
         body: list[ast.stmt],
         names: int,
         live: int,
-        frame: _Frame,
+        frame: _WrittenFunction,
         bound: int = 0,
     ) -> ast.FunctionDef:
         """Return the body of a construct as a function; `bound` are variables that are its
         parameters.
         """
-        inner = _Frame(generated=True, bound=bound)
+        inner = _WrittenFunction(generated=True, bound=bound)
         statements = self.block(body, inner)
         shared = names | live
         assigned = inner.assigned & shared | names
@@ -284,7 +284,7 @@ class ControlFlowPass:
         out.append(function)
         return at.load(function.name)
 
-    def raise_(self, node: ast.Raise, frame: _Frame, out: list[ast.stmt]) -> None:
+    def raise_(self, node: ast.Raise, frame: _WrittenFunction, out: list[ast.stmt]) -> None:
         assert node.exc is not None
         at = At.node(node)
         effect = self.note_thunk(node, frame)
@@ -294,7 +294,7 @@ class ControlFlowPass:
             cause = self.thunk("cause", node.cause, effect, out)
         out.append(at.expr(at.callback("raise_", [exception, cause])))
 
-    def assertion(self, node: ast.Assert, frame: _Frame, out: list[ast.stmt]) -> None:
+    def assertion(self, node: ast.Assert, frame: _WrittenFunction, out: list[ast.stmt]) -> None:
         if not __debug__:  # compiled away, as Python does
             out.append(node)
             return

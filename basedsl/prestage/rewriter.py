@@ -77,7 +77,7 @@ class Unit:
         return self.resolver.role(found[1])
 
 
-def _check(unit: Unit) -> None:
+def _check_unit(unit: Unit) -> None:
     check_supported(unit.nodes, unit.source.filename)
 
 
@@ -121,7 +121,7 @@ def _expressions(unit: Unit) -> None:
 
 
 PASSES: tuple[tuple[str, Callable[[Unit], None]], ...] = (
-    ("check", _check),
+    ("check", _check_unit),
     ("mangle", _mangle),
     ("desugar", _desugar),
     ("exits", _exits),

@@ -233,12 +233,6 @@ class Trace:
         line, col = start_of_code(code, instruction)
         return self._loc_at(code.co_filename, line, col + 1)
 
-    def loc_of(self, span: Span | None) -> Any:
-        """`span` as an `ir.Location`; MLIR columns are 1-based, 0 means unknown."""
-        if span is None:
-            return self.ir.Location.unknown()
-        return self._loc_at(span.filename, span.line, span.col + 1)
-
     def loc_of_code(self, code: CodeType) -> Any:
         """The first line of the function that `code` is, as an `ir.Location`."""
         return self._loc_at(code.co_filename, code.co_firstlineno, 1)

@@ -375,6 +375,49 @@ class Run:
             z.zero_()
             self.measure(f"all_reduce {_size(nbytes)}", contenders, 10 if nbytes < 64 * MIB else 4)
 
+    def host(self):
+        """The host's part of an all-reduce of 64 KiB, without waiting for the GPU: of the call, of
+        its parts, and of PyTorch's operation; "launch" is the compiled code with these arguments.
+        """
+        import torch
+        import torch.distributed as dist
+        import torch.distributed._symmetric_memory as memory
+
+        from basedsl_cute.ops.distributed import launches
+
+        name, space = dist.group.WORLD.group_name, self.space
+        x = torch.randn(32 * KIB, device="cuda").to(torch.bfloat16)
+        y = torch.empty_like(x)
+        shared = memory.empty(32 * KIB, dtype=x.dtype, device=torch.device("cuda", self.rank))
+        memory.rendezvous(shared, name)
+        shared.zero_()
+        space.all_reduce(x, y)
+        key = "_all_reduce", (None,), launches._key((x, y))
+        launch = space._launches._kept[key]
+        given = (x, y, launch.memory, *launch.numbers, space._launches._stream())
+        ways = {
+            "ours": partial(space.all_reduce, x, y),
+            "launch": partial(launch.code, *given),
+            "check": space.check,
+            "key": partial(launches._key, (x, y)),
+            "stream": space._launches._stream,
+            "torch two-shot": partial(torch.ops.symm_mem.two_shot_all_reduce_, shared, "sum", name),
+            "torch one-shot": partial(torch.ops.symm_mem.one_shot_all_reduce, shared, "sum", name),
+            "torch fill": partial(y.fill_, 0),
+        }
+        times = {way: [] for way in ways}
+        for _ in range(ROUNDS):
+            for way, call in ways.items():
+                dist.barrier()
+                torch.cuda.synchronize()
+                begin = time.perf_counter()
+                _repeat(call, 200)
+                times[way].append((time.perf_counter() - begin) / 200 * 1e6)
+        torch.cuda.synchronize()
+        found = {way: round(statistics.median(all_), 2) for way, all_ in times.items()}
+        self.rows.append({"what": "host", **found})
+        self.say("host, us of a call: " + "  ".join(f"{k} {v:.2f}" for k, v in found.items()))
+
     def sweep(self):
         """Other numbers of blocks and threads."""
         import torch
@@ -397,14 +440,18 @@ class Run:
     def norm(self):
         """The all-reduce alone, and with residual and RMSNorm.
 
-        What residual and norm take at least, since they need the sum, is the difference between a
-        norm and a copy of as many rows on one GPU, also shown.
+        What residual and norm take at least, since they need the sum, is the difference between
+        "norm rows" and "copy rows" on one GPU (see `norm_bounds`); "alone in rows" is the
+        all-reduce by as many threads in a block as the norm of few rows takes.
         """
+        import norm_bounds
         import torch
         import torch.distributed as dist
 
         from basedsl_cute import ops
+        from basedsl_cute.ops import distributed
 
+        in_rows = distributed.workspace(blocks=64, threads=1024)
         for rows, columns in ((16, 8192), (512, 8192), (4096, 8192)):
             if self.left() < 10:
                 break
@@ -416,16 +463,16 @@ class Run:
                 dist.all_reduce(z)
                 torch.nn.functional.rms_norm(z + residual, (columns,), weight, 1e-6)
 
-            self.measure(
-                f"norm {rows} x {columns}",
-                {
-                    "ours with norm": partial(self.space.all_reduce_norm, x, residual, weight, y),
-                    "ours alone": partial(self.space.all_reduce, x, y),
-                    "NCCL, then PyTorch": apart,
-                    "norm here": partial(ops.rms_norm, x, weight, residual=residual),
-                    "copy here": partial(y.copy_, x),
-                },
-            )
+            ways = {
+                "ours with norm": partial(self.space.all_reduce_norm, x, residual, weight, y),
+                "ours alone": partial(self.space.all_reduce, x, y),
+                "NCCL, then PyTorch": apart,
+                "norm here": partial(ops.rms_norm, x, weight, residual=residual),
+            }
+            ways |= norm_bounds.contenders(self.space, x, residual, weight, y)
+            if rows == 16:
+                ways["alone in rows"] = partial(in_rows.all_reduce, x, y, "lamport")
+            self.measure(f"norm {rows} x {columns}", ways)
 
     def sweep_norm(self):
         """The all-reduce alone and with residual and norm, with other numbers of blocks."""

@@ -32,9 +32,10 @@ NBYTES = 1 << 30
 WIDE = {"tile": (128, 256, 64), "cluster": (2, 1), "stages": 4, "along_m": False, "deferred": True}
 SQUARE = {"tile": (128, 128, 64), "cluster": (2, 1), "stages": 6, "pingpong": True, "swizzle": 16}
 SMALL = {"tile": (64, 128, 64), "cluster": (2, 1), "stages": 8, "pingpong": True}
+FOURS = SMALL | {"cluster": (4, 1)}
 EVEN = {"tile": (128, 128, 64), "cluster": (2, 1), "stages": 6, "deferred": True, "along_m": False}
 HALF = {"tile": (64, 256, 64), "cluster": (2, 1), "stages": 4, "pingpong": True}
-WAYS = {"wide": WIDE, "square": SQUARE, "small": SMALL, "even": EVEN, "half": HALF}
+WAYS = {"wide": WIDE, "square": SQUARE, "small": SMALL, "even": EVEN, "half": HALF, "fours": FOURS}
 REGISTERS = {"producer_registers": 40}
 
 
@@ -45,6 +46,9 @@ def main():
     parser.add_argument("--parts", help="names of the parts to run, with commas between them")
     parser.add_argument("--variants", help="other configurations, such as wide,square: "
                         "with the communication, and the product alone")  # fmt: skip
+    parser.add_argument("--paces", help="other paces of the transfers, such as 0,0.9")
+    text = "the kernels without bytes over the link, and without peers"
+    parser.add_argument("--bounds", action="store_true", help=text)
     parser.add_argument("--only", nargs="*", default=[""], help="shapes such as '512 x 4096'")
     options = parser.parse_args()
     options.check_only, options.blocks = False, 264
@@ -136,13 +140,30 @@ class Products(Run):
 
         return torch.randn(rows, columns, device="cuda").to(torch.bfloat16) / columns**0.5
 
-    def _variants(self, product, mine, alone):
-        """The product with communication, and with other configurations; these of the product
-        alone of `alone`, two matrices, too.
+    def _variants(self, method, mine, alone):
+        """The product with communication, and with other configurations and paces; the former of
+        the product alone of `alone`, two matrices, too.
         """
-        from basedsl_cute.ops import matmul
+        from product_bounds import bounds
 
+        from basedsl_cute.ops import matmul
+        from basedsl_cute.ops.distributed.products import ProductWorkspace
+
+        product = getattr(self.products, method)
         named = {"ours": partial(product, *mine)}
+        space = self.products
+        for pace in (self.options.paces or "").split(","):
+            if pace:
+                one = ProductWorkspace(
+                    space.memory, NBYTES, space.blocks, space._launches._stream, float(pace)
+                )
+                call = partial(getattr(one, method), *mine)
+                named[f"ours p{pace}"] = call
+                for name in (self.options.variants or "").split(","):
+                    if name:
+                        named[f"ours {name} p{pace}"] = partial(call, configuration(WAYS[name]))
+        if self.options.bounds:
+            named |= bounds(space, method, mine, method == "matmul_all_reduce")
         if self.options.variants:
             out = matmul(*alone)
             for name in self.options.variants.split(","):
@@ -173,7 +194,7 @@ class Products(Run):
 
             fused = torch.ops.symm_mem.fused_all_gather_matmul
             alone = whole, weight.T
-            return self._variants(self.products.all_gather_matmul, (x, weight, y), alone) | {
+            return self._variants("all_gather_matmul", (x, weight, y), alone) | {
                 "product ours": partial(matmul, whole, weight.T, out=y),
                 "product cuBLAS": partial(torch.matmul, whole, weight.T, out=y),
                 "NCCL, cuBLAS": nccl,
@@ -210,12 +231,10 @@ class Products(Run):
                 "cuBLAS, NCCL": nccl,
             }
             if everywhere:
-                product = self.products.matmul_all_reduce
-                return self._variants(product, (x, weight, whole), alone) | found
+                return self._variants("matmul_all_reduce", (x, weight, whole), alone) | found
             fused = torch.ops.symm_mem.fused_matmul_reduce_scatter
             found["torch fused"] = partial(fused, x, weight.T, "sum", 0, name)
-            product = self.products.matmul_reduce_scatter
-            return self._variants(product, (x, weight, part), alone) | found
+            return self._variants("matmul_reduce_scatter", (x, weight, part), alone) | found
 
         self._each(what, contenders)
 

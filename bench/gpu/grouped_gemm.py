@@ -18,11 +18,17 @@ from pathlib import Path
 import torch
 
 import basedsl_cute as cute
-from basedsl_cute.ops.hopper.grouped_gemm import Config, Kinds, grouped_gemm, maps_of, tables
+from basedsl_cute.ops.hopper.grouped_gemm import (
+    Config,
+    HopperGemmKinds,
+    grouped_gemm,
+    maps_of,
+    tables,
+)
 from basedsl_cute.utils import LayoutEnum
 
 ROUNDS, CALLS = 15, 3
-KINDS = Kinds(cute.Float16, cute.Float16, cute.Float16, *(LayoutEnum.ROW_MAJOR,) * 3)
+KINDS = HopperGemmKinds(cute.Float16, cute.Float16, cute.Float16, *(LayoutEnum.ROW_MAJOR,) * 3)
 CONFIGS = {
     "128x128": Config((128, 128, 64), 6),
     "128x256": Config(),

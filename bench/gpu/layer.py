@@ -2,9 +2,10 @@
 
     python bench/gpu/layer.py [--out rows.json] [--only TEXT ...]
 
-Norms forward and backward, also with a residual, and gradients of `matmul`. Inputs are fresh
-random normal numbers; results are compared with float64. Contenders take turns between CUDA events,
-in rows of launches while the device is kept busy; medians. Time in us; GB/s of what has to be read
+Norms forward and backward, also with a residual, softmax, sampling (its error is the fraction of
+draws that were to be left out), and gradients of `matmul`. Inputs are fresh random normal numbers;
+results are compared with float64. Contenders take turns between CUDA
+events, in rows of launches while the device is busy; medians. Times in us; GB/s of what is read
 and written once; ratios of a contender's time to ours, above 1 where ours is faster. "host" is what
 a call takes on the host, in us, of ours and the contenders; "Python" counts launches from Python in
 ten of our calls, which should be none: why is said before.
@@ -99,6 +100,73 @@ def turned(x, cos, sin):
     one, other = x.chunk(2, -1)
     c, s = cos[:, None], sin[:, None]
     return torch.cat((one * c - other * s, other * c + one * s), -1)
+
+
+def softmax_cases():
+    for rows, columns in ((8192, 4096), (4096, 32768), (256, 131072), (256, 262144)):
+        shape, size = f"{rows} x {columns} bf16", rows * columns * 2
+        x, grad = normal(rows, columns), normal(rows, columns)
+        yield f"softmax {shape}", 2 * size, ops.softmax, lambda x: x.softmax(-1), (x,)
+        yield (
+            f"softmax backward {shape}",
+            3 * size,
+            backward(ops.softmax, grad),
+            backward(lambda x: x.softmax(-1), grad),
+            (x,),
+        )
+
+
+def sampling_cases():
+    for rows, columns in ((8, 128256), (256, 128256)):
+        shape = f"{rows} x {columns} bf16"
+        x = normal(rows, columns) * 3
+        size = x.numel() * 2
+        yield (
+            f"topk 50 {shape}",
+            size,
+            lambda x: ops.topk(x, 50).values,
+            lambda x: x.topk(50).values,
+            (x,),
+        )
+        yield f"sample top-k 50, top-p 0.9 {shape}", size, Draws(50, 0.9), sampled(50, 0.9), (x,)
+        yield f"sample top-p 0.9 {shape}", size, Draws(0, 0.9), sampled(0, 0.9), (x,)
+        yield f"sample {shape}", size, Draws(0, 1.0), sampled(0, 1.0), (x,)
+
+
+class Draws:
+    """Calls of `sample`, each with another offset."""
+
+    def __init__(self, top_k, top_p):
+        self.options = {"top_k": top_k, "top_p": top_p, "temperature": 0.8}
+        self.offset = 0
+
+    def __call__(self, x):
+        self.offset += 1
+        return ops.sample(x, seed=1, offset=self.offset, **self.options)
+
+    def error(self, x):
+        """The fraction of draws that are not among the elements to keep; 1 if draws repeat."""
+        kept = kept_probabilities(x.double(), self.options["top_k"], self.options["top_p"] + 1e-5)
+        draws = self(x)
+        missed = (kept.gather(-1, draws[:, None]) == 0).double().mean().item()
+        return max(missed, float(torch.equal(draws, self(x))))
+
+
+def kept_probabilities(x, top_k, top_p):
+    """Probabilities at temperature 0.8, with 0 for what is not kept, as PyTorch programs do it."""
+    x = x.float() / 0.8 if x.dtype != torch.float64 else x / 0.8
+    if top_k:
+        x = x.masked_fill(x < x.topk(top_k).values[:, -1:], float("-inf"))
+    if top_p < 1:
+        ordered, places = x.sort(descending=True)
+        p = ordered.softmax(-1)
+        ordered = ordered.masked_fill(p.cumsum(-1) - p >= top_p, float("-inf"))
+        x = torch.full_like(x, float("-inf")).scatter(-1, places, ordered)
+    return x.softmax(-1)
+
+
+def sampled(top_k, top_p):
+    return lambda x: kept_probabilities(x, top_k, top_p).multinomial(1)[:, 0]
 
 
 def layer_cases():
@@ -232,6 +300,8 @@ def main():
     rows, failed = [], False
     for name, moved, ours, peer, inputs in (
         *norm_cases(),
+        *softmax_cases(),
+        *sampling_cases(),
         *layer_cases(),
         *loss_cases(),
         *matmul_cases(),
@@ -241,7 +311,9 @@ def main():
         is_large = sum(x.numel() for x in inputs) > 3e8  # float64 products would not fit
         wide = [x.float() if is_large else x.double() for x in inputs]
         found = ours(*inputs)
-        row = {"name": name, "error": error(found, peer(*wide))}
+        is_draw = isinstance(ours, Draws)
+        wrong = ours.error(*inputs) if is_draw else error(found, peer(*wide))
+        row = {"name": name, "error": wrong}
         if isinstance(peer, backward):
             peer.kept = None
         del wide, found

@@ -10,12 +10,18 @@ find their tiles and make the tensor maps that they copy by.
 import numpy as np
 
 import basedsl_cute as cute
-from basedsl_cute.ops.hopper.grouped_gemm import Config, Kinds, grouped_gemm, maps_of, tables
+from basedsl_cute.ops.hopper.grouped_gemm import (
+    Config,
+    HopperGemmKinds,
+    grouped_gemm,
+    maps_of,
+    tables,
+)
 from basedsl_cute.sim import reachable
 from basedsl_cute.utils import LayoutEnum
 
 ROW = LayoutEnum.ROW_MAJOR
-KINDS = Kinds(cute.Float16, cute.Float16, cute.Float16, ROW, ROW, ROW)
+KINDS = HopperGemmKinds(cute.Float16, cute.Float16, cute.Float16, ROW, ROW, ROW)
 CONFIG = Config(tile=(128, 128, 64))
 
 

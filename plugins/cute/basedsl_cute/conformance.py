@@ -35,7 +35,7 @@ class KernelConformance(HostConformance):
 
         @CUTE.kernel
         def program(ints: Any, floats: Any, args: Any, kwargs: Any) -> None:
-            shapes.append(_store(inner(*args, **kwargs), ints, floats))
+            shapes.append(_store_leaves(inner(*args, **kwargs), ints, floats))
 
         @CUTE.jit
         def host(ints: Any, floats: Any, args: Any, kwargs: Any) -> None:
@@ -51,29 +51,29 @@ class KernelConformance(HostConformance):
             if shapes:
                 known[key] = shapes.pop()
                 shapes.clear()
-            return _load(*known[key], ints, floats)
+            return _load_leaves(*known[key], ints, floats)
 
         return call
 
 
-def _store(result: Any, ints: Any, floats: Any) -> tuple[Node | None, list[Any]]:
+def _store_leaves(result: Any, ints: Any, floats: Any) -> tuple[Node | None, list[Any]]:
     """Write the dynamic leaves; the leaves that come back say where each is."""
     node, leaves = flatten(result)
     kept: list[Any] = []
     for at, leaf in enumerate(leaves):
         if hasattr(type(leaf), "__dsl_result__"):  # a member of an enumeration
             ints[at] = Int32(leaf.ir_value()).to(Int64)
-            kept.append(_Place(_unpacking(leaf.__dsl_result__()), at))
+            kept.append(_LeafPlace(_unpacking(leaf.__dsl_result__()), at))
         elif not isinstance(leaf, Numeric):
             kept.append(leaf)
         elif not leaf.is_dynamic:
             kept.append(leaf.value)
         elif type(leaf).is_float:
             floats[at] = leaf.to(Float64)
-            kept.append(_Place(float, at))
+            kept.append(_LeafPlace(float, at))
         else:
             ints[at] = leaf.to(Int64)
-            kept.append(_Place(bool if type(leaf) is Boolean else int, at))
+            kept.append(_LeafPlace(bool if type(leaf) is Boolean else int, at))
     return node, kept
 
 
@@ -81,7 +81,7 @@ def _unpacking(result: Any) -> Callable[[Any], Any]:
     return lambda raw: result.unpack((raw,))
 
 
-class _Place:
+class _LeafPlace:
     """The location of one leaf of the result."""
 
     __dsl_leaf__ = True
@@ -91,10 +91,10 @@ class _Place:
         self.at = at
 
 
-def _load(node: Node | None, leaves: Sequence[Any], ints: Any, floats: Any) -> Any:
+def _load_leaves(node: Node | None, leaves: Sequence[Any], ints: Any, floats: Any) -> Any:
     values = [
         leaf.kind((floats if leaf.kind is float else ints)[leaf.at])
-        if isinstance(leaf, _Place)
+        if isinstance(leaf, _LeafPlace)
         else leaf
         for leaf in leaves
     ]

@@ -150,6 +150,7 @@ from basedsl_cute.compat.cutlass_dsl import new_from_mlir_values as new_from_mli
 from basedsl_cute.compat.cutlass_dsl import not_ as not_
 from basedsl_cute.compat.cutlass_dsl import or_ as or_
 from basedsl_cute.compat.cutlass_dsl import range_dynamic as range_dynamic
+from basedsl_cute.compat.cutlass_dsl import select_ as select_
 from basedsl_cute.compat.cutlass_dsl import while_generate as while_generate
 from basedsl_cute.compat.cutlass_dsl import yield_out as yield_out
 from basedsl_cute.compat.install import install_as as install_as

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from basedsl.metastage.scf_emitter import ScfEmitter
-from basedsl.objectstage import native, run
+from basedsl.objectstage import native, run_pipeline
 from basedsl.objectstage.lowering import native_pipeline
 from basedsl.tracing import Trace, activate
 
@@ -85,7 +85,7 @@ def build(mlir_context):
 
             def execute(*values):
                 with mlir_context.entered():
-                    stages = run(native_pipeline(), module, mlir_context)
+                    stages = run_pipeline(native_pipeline(), module, mlir_context)
                 code = native.load_object(stages.artifact)
                 result = CTYPES[results[0]] if results else None
                 return code.function("f", result, *(CTYPES[p] for p in parameters))(*values)

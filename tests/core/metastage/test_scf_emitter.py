@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from basedsl.objectstage import asserts, run
+from basedsl.objectstage import asserts, run_pipeline
 from basedsl.objectstage.lowering import native_pipeline
 from basedsl.testing import filecheck
 from basedsl.tracing import LoopHints
@@ -221,7 +221,7 @@ def test_hints_reach_llvm(build, mlir_context, hints, annotation):
             unsigned=False,
         )
         f.done(total)
-        stages = run(native_pipeline().until("llvmir"), f.module, mlir_context)
+        stages = run_pipeline(native_pipeline().until("llvmir"), f.module, mlir_context)
     attribute = annotation.replace("unroll = <", "loop_unroll<").replace(
         "vectorize = <", "loop_vectorize<"
     )

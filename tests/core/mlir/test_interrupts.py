@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from basedsl.mlir.bindings import uninterrupted
-from basedsl.objectstage import Pipeline, Step, run
+from basedsl.objectstage import Pipeline, Step, run_pipeline
 
 
 @pytest.fixture(autouse=True)
@@ -66,5 +66,5 @@ def test_an_interrupt_waits_for_the_end_of_a_step(mlir_context: Any) -> None:
     with mlir_context.entered():
         module = mlir_context.bindings.ir.Module.parse("module {}")
         with pytest.raises(KeyboardInterrupt):
-            run(pipeline, module, mlir_context)
+            run_pipeline(pipeline, module, mlir_context)
     assert steps == ["begun", "finished"]

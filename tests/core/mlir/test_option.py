@@ -26,7 +26,7 @@ def test_a_call_chooses_its_bindings():
     assert f(1, 2) == 3
     chosen = calc.compile(f, 1, 2, options="--mlir numba_cuda_mlir._mlir")
     assert chosen(1, 2) == 3
-    assert len(calc.driver._contexts) == 2
+    assert len(calc.driver.contexts) == 2
     with pytest.raises(DSLRuntimeError, match="numpy: no MLIR bindings"):
         calc.compile(f, 1, 2, options="--mlir numpy")
 

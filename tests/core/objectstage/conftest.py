@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from basedsl.objectstage import native, run
+from basedsl.objectstage import native, run_pipeline
 from basedsl.objectstage.lowering import native_pipeline
 
 
@@ -13,7 +13,7 @@ def object_of(mlir_context):
     def object_of(text, pipeline=None):
         with mlir_context.entered():
             module = mlir_context.bindings.ir.Module.parse(text)
-            return run(pipeline or native_pipeline(), module, mlir_context).artifact
+            return run_pipeline(pipeline or native_pipeline(), module, mlir_context).artifact
 
     return object_of
 

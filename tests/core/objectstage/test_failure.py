@@ -11,7 +11,7 @@ import pytest
 import basedsl.location
 from basedsl.errors import CompilerBug
 from basedsl.location import Span
-from basedsl.objectstage import PassFailed, Pipeline, Step, run, span_of_location
+from basedsl.objectstage import PassFailed, Pipeline, Step, run_pipeline, span_of_location
 from basedsl.objectstage.failure import in_plain_words
 
 
@@ -35,7 +35,7 @@ def fails(context, text, *steps, **kwargs):
         finally:
             live.allow_unregistered_dialects = False
         with pytest.raises(PassFailed) as caught:
-            run(Pipeline("p", steps), module, context, label="f", **kwargs)
+            run_pipeline(Pipeline("p", steps), module, context, label="f", **kwargs)
     return caught.value, module
 
 
@@ -103,7 +103,7 @@ def test_a_module_that_is_wrong_from_the_start(mlir_context, user_file):
                 "arith.addf", results=[ir.F64Type.get()], operands=[block.arguments[0]] * 2
             )
         with pytest.raises(PassFailed, match="module that tracing built is not valid") as caught:
-            run(Pipeline("p"), module, mlir_context)
+            run_pipeline(Pipeline("p"), module, mlir_context)
     assert caught.value.span == Span(str(user_file), 2, 8, 2, None)
     assert "requires the same type for all operands and results" in str(caught.value)
     assert "arith.addf" in caught.value.dump.read_text()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from basedsl.errors import CompilerBug, DSLRuntimeError
-from basedsl.objectstage import PassFailed, native, run
+from basedsl.objectstage import PassFailed, native, run_pipeline
 from basedsl.objectstage.lowering import native_pipeline
 from basedsl.objectstage.native import NativeTarget
 
@@ -310,7 +310,7 @@ def test_eight_threads_compile_and_run_at_once(mlir_context):
                 }}"""
                 with mlir_context.entered():
                     module = mlir_context.bindings.ir.Module.parse(text)
-                    data = run(native_pipeline(), module, mlir_context).artifact
+                    data = run_pipeline(native_pipeline(), module, mlir_context).artifact
                     del module
                 f = native.load_object(data).function("f", I64, I64)
                 results[n, k] = f(7)
@@ -338,13 +338,13 @@ def test_live_code_at_exit_does_not_crash():
     program = """
 import ctypes
 from basedsl.mlir import MLIRContext, load_bindings
-from basedsl.objectstage import native, run
+from basedsl.objectstage import native, run_pipeline
 from basedsl.objectstage.lowering import native_pipeline
 context = MLIRContext(load_bindings())
 with context.entered():
     module = context.bindings.ir.Module.parse(
         "func.func @f() -> i64 { %0 = arith.constant 5 : i64 return %0 : i64 }")
-    stages = run(native_pipeline(), module, context)
+    stages = run_pipeline(native_pipeline(), module, context)
 f = native.load_object(stages.artifact).function("f", ctypes.c_int64)
 cycle = [f, stages, module]
 cycle.append(cycle)
@@ -360,7 +360,7 @@ def test_stages_of_native_code_can_be_read(mlir_context):
     text = "func.func @f(%x: f64) -> f64 { %0 = arith.addf %x, %x : f64 return %0 : f64 }"
     with mlir_context.entered():
         module = mlir_context.bindings.ir.Module.parse(text)
-        stages = run(native_pipeline(), module, mlir_context)
+        stages = run_pipeline(native_pipeline(), module, mlir_context)
     assert "llvm.fadd" in stages.text("llvm")
     assert "define double @f(double" in stages.text("llvmir")
     assert "target datalayout" in stages.text("optimised")

@@ -9,7 +9,7 @@ import pytest
 
 from basedsl import DSL, Language
 from basedsl.errors import CompilerBug, DSLTypeError
-from basedsl.objectstage import Pipeline, Snapshot, Step, run
+from basedsl.objectstage import Pipeline, Snapshot, Step, run_pipeline
 from basedsl.objectstage.pipeline import split_passes
 
 SOURCE = """
@@ -34,7 +34,7 @@ def parse(mlir_context):
 
 def go(mlir_context, module, *steps, **kwargs):
     with mlir_context.entered():
-        return run(Pipeline("test", steps), module, mlir_context, **kwargs)
+        return run_pipeline(Pipeline("test", steps), module, mlir_context, **kwargs)
 
 
 def rename(op, context):
@@ -81,7 +81,7 @@ def test_the_input_module_is_left_alone(mlir_context, parse):
 def test_a_run_inside_an_open_insertion_point_adds_nothing_there(mlir_context, parse):
     module, outer = parse(), parse("module {}")
     with mlir_context.entered(), mlir_context.bindings.ir.InsertionPoint(outer.body):
-        run(Pipeline("p", [Step("fold", "canonicalize")]), module, mlir_context)
+        run_pipeline(Pipeline("p", [Step("fold", "canonicalize")]), module, mlir_context)
     assert len(outer.body.operations) == 0
 
 

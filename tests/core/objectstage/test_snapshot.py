@@ -3,7 +3,7 @@
 # Annotations are read by the dialect classes below, so they must not be strings.
 
 from basedsl.mlir import MLIRContext, load_bindings
-from basedsl.objectstage import Pipeline, Snapshot, Step, run
+from basedsl.objectstage import Pipeline, Snapshot, Step, run_pipeline
 
 
 def test_dynamic_dialects_survive_snapshots():
@@ -28,7 +28,7 @@ def test_dynamic_dialects_survive_snapshots():
       return %0 : f32
     }"""
     with context.entered():
-        stages = run(Pipeline("p", [Step("cse", "cse")]), ir.Module.parse(text), context)
+        stages = run_pipeline(Pipeline("p", [Step("cse", "cse")]), ir.Module.parse(text), context)
     for name in stages.names:
         assert '!snapshottest.box<f32, "(1,2):(3,4)">' in stages.text(name)
         assert '"snapshottest.open"' in stages.text(name)

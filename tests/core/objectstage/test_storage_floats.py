@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from basedsl.numeric.formats import FORMATS, round_float
-from basedsl.objectstage import native, run
+from basedsl.objectstage import native, run_pipeline
 from basedsl.objectstage.lowering import native_pipeline
 from basedsl.objectstage.storage_floats import ENCODINGS, NAMES
 
@@ -47,7 +47,7 @@ def converted(mlir_context):
         }}"""
         with mlir_context.entered():
             module = mlir_context.bindings.ir.Module.parse(text)
-            code = run(native_pipeline(opt_level=1), module, mlir_context).artifact
+            code = run_pipeline(native_pipeline(opt_level=1), module, mlir_context).artifact
         values = np.concatenate([values, values[: -values.size % n]])
         out = np.zeros(values.size, dtype)
         function = native.load_object(code).function("f", None, PTR, PTR, I64)

@@ -63,7 +63,6 @@ def state(manager):
     return (
         manager.plugin_names(),
         manager.dsl_names(),
-        manager.cli_commands(),
         dict(manager.broken),
         sorted(str(name) for name, _ in manager._pluggy.list_name_plugin()),
     )

@@ -221,7 +221,6 @@ def test_what_needs_no_run_time_folds() -> None:
         (lambda n: n - 4, 4),
         (lambda n: n << 1, 32),
         (lambda n: n.min_with(24), 8),
-        (lambda n: n.max_with(24), 8),
         (lambda n: dyn.ceil_div(n, 8), 2),
     ],
 )

@@ -6,7 +6,13 @@ import pytest
 import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute.lowering.ptx import ptxas
-from basedsl_cute.ops.blackwell.grouped_gemm import MAPS, Config, Kinds, grouped_gemm, tables
+from basedsl_cute.ops.blackwell.grouped_gemm import (
+    MAPS,
+    BlackwellGemmKinds,
+    Config,
+    grouped_gemm,
+    tables,
+)
 from basedsl_cute.sim import reachable
 from basedsl_cute.utils.tensormap_manager import TensorMapUpdateMode
 from tests.cute.hopper.test_grouped import COL, GROUPS, POISON, ROW, TYPES, aligned, array, operand
@@ -20,7 +26,7 @@ RAGGED = [(40, 200, 72), (290, 8, 8), (64, 72, 136), (0, 8, 8), (72, 64, 0), (1,
 
 def kinds_of(*types, majors=(ROW, ROW, ROW)):
     acc = cute.Int32 if types[0] is cute.Int8 else cute.Float32
-    return Kinds(*types, *majors, acc)
+    return BlackwellGemmKinds(*types, *majors, acc)
 
 
 F16 = kinds_of(cute.Float16, cute.Float16, cute.Float16)

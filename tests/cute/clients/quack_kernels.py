@@ -143,7 +143,8 @@ def gemm(rows, columns, kind, pingpong=False, persistent=True, cluster=(1, 1)):
     k = 128
     a, b = torch.randn(1, rows, k).to(kind), torch.randn(1, columns, k).to(kind)
     d = torch.empty(1, rows, columns).to(kind)
-    products.gemm(a, b, d, None, None, 128, 128, *cluster, pingpong, persistent)
+    how = {"pingpong": pingpong, "persistent": persistent}
+    products.gemm(a, b, d, None, None, 128, 128, *cluster, **how)
     return difference(d, (a.float() @ b.float().mT).to(kind)) / k**0.5
 
 

@@ -15,6 +15,7 @@ from basedsl_cute.cutlass_dsl import (
     for_generate,
     if_generate,
     not_,
+    select_,
     while_generate,
     yield_out,
 )
@@ -186,3 +187,16 @@ def test_names_of_closed_dialects_are_errors_when_used():
 def test_the_bindings_are_the_ones_that_cute_traces_with():
     assert ir is cute.CUTE.mlir.bindings.ir
     assert cutlass._mlir.dialects.llvm.StructType is cute.CUTE.mlir.bindings.llvm.StructType
+
+
+@cute.kernel
+def chosen(x: cute.Tensor):
+    t = cute.arch.thread_idx()[0]
+    x[t] = select_(t < 3, t * 2, cute.Int32(-1))
+    x[t] = select_(x[t], x[t], select_(False, 1, t))
+
+
+def test_a_selection_by_hand(target):
+    x = np.zeros(8, np.int32)
+    cute.jit(lambda x: chosen(x).launch(grid=1, block=8))(x)
+    np.testing.assert_array_equal(x, [0, 2, 4, -1, -1, -1, -1, -1])

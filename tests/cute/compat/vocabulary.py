@@ -46,7 +46,7 @@ NAMES = {
         basic_copy_if copy_atom_call mma_atom_call CopyAtom MmaAtom TiledCopy TiledMma ThrCopy
         ThrMma make_mma_atom make_tiled_mma gemm Shape Stride Coord Tile IntTuple Array
         GridConstant inttoptr make_array_view Vector vector print_nd_vector prefetch if_generate
-        while_generate for_generate yield_out not_ and_ or_ dsl_user_op extract_mlir_values
+        while_generate for_generate yield_out not_ and_ or_ select_ dsl_user_op extract_mlir_values
         new_from_mlir_values experimental FrontendNext FastDivmodDivisorV2 install_as Tiler""",
     "typing": """Boolean Int4 Int8 Int16 Int32 Int64 Int128 Uint8 Uint16 Uint32 Uint64 Uint128
         Float16 BFloat16 TFloat32 Float32 Float64 Float8E5M2 Float8E4M3FN Float8E4M3
@@ -130,7 +130,7 @@ NAMES = {
         static_persistent_tile_scheduler TmemAllocator get_num_tmem_alloc_cols
         ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams
         blackwell_helpers sm100 blockscaled_layout gemm distributed mixed_input_helpers
-        SmemPartition compute_epilogue_tile_shape""",
+        SmemPartition compute_epilogue_tile_shape block_copy""",
     "utils.TmemAllocator": "allocate wait_for_alloc retrieve_ptr relinquish_alloc_permit free",
     "utils.blackwell_helpers": """make_trivial_tiled_mma make_smem_layout_a make_smem_layout_b
         make_smem_layout make_smem_layout_epi compute_epilogue_tile_shape
@@ -228,6 +228,7 @@ NAMES = {
         tma_load tma_load_multicast tma_store TMAToUMMAPipeline UMMAtoAsyncPipeline
         TMAStorePipeline iket""",
     "experimental.cuda": "create_tensor_map_tiled create_tensor_map_tiled_from_view",
+    "experimental.iket": "range_push range_pop",
     "experimental.primitives": """ReductionKind MBarrierWait GridDepAction PermuteMode prmt
         griddepcontrol
         MemScope MemOrder Shfl VoteSync barrier_cta_sync

@@ -11,7 +11,7 @@ import pytest
 
 from basedsl.errors import DSLRuntimeError
 from basedsl.mlir import MLIRContext, load_bindings
-from basedsl.objectstage import native, run
+from basedsl.objectstage import native, run_pipeline
 from basedsl_cute import dialect
 from basedsl_cute.device import driver
 from basedsl_cute.device.gpu_launcher import gpu_launcher
@@ -71,7 +71,7 @@ def launch(request, context):
         target = target_for_capability(*driver.device(driver.current_device()).capability)
         with context.entered():
             module = context.bindings.ir.Module.parse(text)
-            stages = run(gpu_pipeline(target), module, context)
+            stages = run_pipeline(gpu_pipeline(target), module, context)
         table = pickle.loads(stages.data("launches"))
         symbols = gpu_launcher(stages.data(request.param), table)
         code = native.load_object(stages.data("object"), symbols)

@@ -7,6 +7,7 @@ import pytest
 from basedsl import DSLCallError, DSLTypeError
 from basedsl_cute import sim
 from basedsl_cute.ops.distributed import products, scatter_product
+from basedsl_cute.ops.distributed.product_pace import Rounds, push_pace, store_pace
 from basedsl_cute.ops.distributed.products import simulated_product_workspaces
 from basedsl_cute.ops.hopper.config import Config
 
@@ -95,9 +96,10 @@ def test_product_with_a_sum_over_ranks(ranks, rows, n, k, seed, options, turns, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("everywhere", [False, True])
-def test_tiles_that_are_announced_while_the_next_is_multiplied(monkeypatch, everywhere):
+@pytest.mark.parametrize("everywhere, every", [(False, 1), (True, 1), (False, 2)])
+def test_tiles_that_are_announced_while_the_next_is_multiplied(monkeypatch, everywhere, every):
     monkeypatch.setattr(scatter_product.Exchange, "delay", 2)
+    monkeypatch.setattr(products, "store_pace", lambda rounds, pace: (0, every))
     options = SHARED | {"stages": 2}
     x, weight = matrices(2, 2 * 130, 264), matrices(2, 40, 264)  # five steps of K
     y = [np.zeros((260 if everywhere else 130, 40), np.float16) for _ in x]
@@ -111,6 +113,39 @@ def test_tiles_that_are_announced_while_the_next_is_multiplied(monkeypatch, ever
     for rank in range(2):
         part = total if everywhere else total[rank * 130 : (rank + 1) * 130]
         assert (y[rank] == part.astype(np.float16)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gathers", [False, True])
+def test_transfers_that_take_their_time(monkeypatch, gathers):
+    monkeypatch.setattr(products, "push_pace", lambda rounds, chunks, pace: 7)
+    monkeypatch.setattr(products, "store_pace", lambda rounds, pace: (7, 1))
+    x, weight = matrices(2, 80, 64), matrices(2, 64, 64)
+    y = [np.zeros((160 if gathers else 40, 64), np.float16) for _ in x]
+
+    def call(rank, space):
+        product = space.all_gather_matmul if gathers else space.matmul_reduce_scatter
+        product(x[rank], weight[rank], y[rank], Config(**SMALL))
+
+    run(2, 1, call)
+    total = sum(wide(a) @ wide(b).T for a, b in zip(x, weight, strict=True))
+    for rank in range(2):
+        wanted = total[rank * 40 : (rank + 1) * 40]
+        if gathers:
+            wanted = wide(np.concatenate(x)) @ wide(weight[rank]).T
+        assert (y[rank] == wanted.astype(np.float16)).all()
+
+
+def test_the_pace_leaves_the_time_until_data_is_needed():
+    square = Config(tile=(128, 128, 64), cluster=(2, 1), pingpong=True)
+    two = Rounds(square, 256, 8192, 4096, 2, 132)  # this rank's tiles, then the peer's
+    assert (two.of_a_shard, two.count, two.resident) == (64, 2, 64)
+    assert push_pace(two, 512, 0.5) == int(0.5 * two.nanoseconds / 512)
+    assert push_pace(Rounds(square, 128, 4096, 4096, 2, 132), 512, 0.5) == 0  # all at once
+    assert store_pace(two, 0.5) == (int(0.5 * two.nanoseconds / 4), 1)
+    assert store_pace(Rounds(square, 256, 4096, 8192, 2, 132), 0.5) == (0, 1)
+    shared = Config(tile=(128, 256, 64), cluster=(2, 1), deferred=True)
+    assert store_pace(Rounds(shared, 1024, 4096, 8192, 2, 132), 0.5) == (0, 8)
 
 
 def test_errors():

@@ -1,5 +1,6 @@
 """Symmetric tensors as arguments on simulated ranks, and the errors of memory that does not fit."""
 
+import subprocess
 import sys
 import types
 
@@ -252,6 +253,43 @@ def test_a_wait_beyond_its_limit_names_rank_slot_and_line():
     assert "it waited for 1, and the signal is 0" in text
 
 
+@cute.kernel
+def many_flags_kernel(x: SymmetricTensor, y: cute.Tensor, count: cute.Int32):
+    lane = arch.lane_idx()
+    if x.rank == 0:
+        x.signals.wait_all(1, 7, 3, 3 + count)
+        for i in range(lane, count, 32):
+            y[i] = x.local[i]
+    else:
+        for i in range(lane, count, 32):
+            arch.store(x.peer(0).iterator + i, i + 1)
+            x.signals.notify(0, 7, 3 + i)
+
+
+@cute.jit
+def wait_for_many_flags(x, y: cute.Tensor, count: cute.Int32):
+    many_flags_kernel(x, y, count).launch(grid=1, block=32)
+
+
+@pytest.mark.parametrize("count", [0, 1, 40, 300])
+def test_many_flags_are_waited_for_together(count):
+    with sim.ranks(2, seed=count) as world:
+        x = simulated(world, 300, np.int32, slots=303)
+        y = [np.zeros(300, np.int32) for _ in x]
+        world.run(lambda rank: wait_for_many_flags(x[rank], y[rank], count))
+    assert (y[0][:count] == np.arange(count) + 1).all() and not y[0][count:].any()
+
+
+def test_one_of_many_flags_that_does_not_come_is_named():
+    with sim.ranks(2) as world:
+        x = simulated(world, 300, np.int32, slots=303, timeout=20e-9)
+        y = [np.zeros(300, np.int32) for _ in x]
+        world.run(lambda rank: wait_for_many_flags(x[rank], y[rank], 300 if rank == 0 else 299))
+    with pytest.raises(PeerTimeoutError, match="the signal of rank 1 in slot 302") as found:
+        x[0].check()
+    assert "x.signals.wait_all(1, 7, 3, 3 + count)" in str(found.value)
+
+
 def test_without_a_limit_in_reach_the_simulator_says_who_waits_for_whom():
     with sim.ranks(2) as world:
         x = simulated(world, 4, np.int32)
@@ -318,3 +356,31 @@ def test_memory_of_nvshmem(monkeypatch):
     heap.clear()
     with pytest.raises(DSLCallError, match="rank 0 has no address"):
         from_nvshmem(local)
+    core.my_pe = core.n_pes = lambda: 0  # as the real one says before init
+    with pytest.raises(DSLRuntimeError, match="NVSHMEM is not initialized"):
+        from_nvshmem(local)
+
+
+REAL_NVSHMEM = """
+import sys
+import numpy as np
+import nvshmem.bindings, nvshmem.core
+from basedsl import DSLRuntimeError
+from basedsl_cute.distributed import from_nvshmem
+
+assert nvshmem.bindings.ptr.__doc__.startswith("ptr(intptr_t dest, int pe) -> intptr_t")
+try:
+    from_nvshmem(np.zeros(4, np.float32))
+except DSLRuntimeError as error:
+    print(error)
+"""
+
+
+def test_the_real_nvshmem_says_that_it_is_not_initialized():
+    """In a process of its own: NVSHMEM keeps its libraries loaded."""
+    pytest.importorskip("nvshmem.core", reason="nvshmem4py is not installed")
+    run = subprocess.run(
+        [sys.executable, "-c", REAL_NVSHMEM], capture_output=True, text=True, timeout=120
+    )
+    assert run.returncode == 0, run.stderr
+    assert "NVSHMEM is not initialized" in run.stdout or "NVSHMEM does not load" in run.stdout

@@ -50,9 +50,12 @@ def test_options(qkv, options, wanted):
     check(*qkv, wanted, **options)
 
 
-def test_the_kernel_for_hopper():
-    q, k, v = normal(1, 70, 2, 64), normal(1, 130, 1, 64, seed=1), normal(1, 130, 1, 64, seed=2)
-    check(q, k, v, {"right": 0}, config=hopper.Config(), causal=True)
+@pytest.mark.parametrize(
+    "tile", [(64, 128), pytest.param((128, 128), marks=pytest.mark.slow)], ids=str
+)
+def test_the_kernel_for_hopper(tile):
+    q, k, v = normal(1, 150, 2, 64), normal(1, 130, 1, 64, seed=1), normal(1, 130, 1, 64, seed=2)
+    check(q, k, v, {"right": 0}, config=hopper.Config(tile), causal=True)
 
 
 @pytest.mark.slow
@@ -95,7 +98,7 @@ def test_the_kernel_for_hopper_where_queries_see_nothing():
     ("options", "said"),
     [
         ({"softcap": 2.0}, "take no changed scores"),
-        ({"config": hopper.Config((128, 128))}, r"have no tile \(128, 128\)"),
+        ({"config": hopper.Config((128, 64))}, r"have no tile \(128, 64\)"),
         ({"config": hopper.Config((64, 64))}, r"have no tile \(64, 64\) for heads of 64"),
     ],
 )

@@ -189,7 +189,7 @@ class Hopper:
         except (ValueError, DSLTypeError):  # it says so, for example of tiles of over 256 rows
             return False
         m, n, _ = config.tile
-        kinds = hopper_gemm.Kinds(a, b, c, None, None, None)
+        kinds = hopper_gemm.HopperGemmKinds(a, b, c, None, None, None)
         if config.smem_bytes(kinds) > hopper_gemm.SHARED_MEMORY:
             return False
         if m // config.rows_per_mma * n // 2 > config.consumer_registers - 90:
@@ -247,7 +247,9 @@ class HopperSplit:
         a, b, c = (cute_type(t) for t in case.types)
         columns = sm90.LayoutEnum.COL_MAJOR
         try:
-            split_k_gemm.check_config(hopper_gemm.Kinds(a, b, c, None, None, columns), config)
+            split_k_gemm.check_config(
+                hopper_gemm.HopperGemmKinds(a, b, c, None, None, columns), config
+            )
         except DSLTypeError:  # it says so
             return False
         if m // (64 * config.consumers) * n // 2 > 150:

@@ -58,7 +58,7 @@ class Grouped(Hopper):
         row, column = LayoutEnum.ROW_MAJOR, LayoutEnum.COL_MAJOR
         majors = [column if turned else row for turned in case.transposed]
         tables = grouped.tables(triples)
-        kinds = grouped.Kinds(*map(cute_type, case.types), *majors)
+        kinds = grouped.HopperGemmKinds(*map(cute_type, case.types), *majors)
         chosen = (kinds, config, case.options["update"])
         if cute.target_description().startswith("the CPU simulator"):
             with reachable(*(x for triple in triples for x in triple if x.size)):

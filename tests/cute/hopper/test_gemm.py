@@ -10,7 +10,7 @@ import basedsl_cute as cute
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.ops.hopper.config import CANDIDATES
-from basedsl_cute.ops.hopper.gemm import Config, Kinds, choose_config, gemm
+from basedsl_cute.ops.hopper.gemm import Config, HopperGemmKinds, choose_config, gemm
 from basedsl_cute.utils.epilogue import per_column, per_row
 
 ONE = {"tile": (64, 64, 64), "consumers": 1}
@@ -308,7 +308,7 @@ def test_what_is_chosen_fits(shape, kinds):
     assert cfg.tile[2] * bits == 1024
     dtype = {8: cute.Float8E4M3FN, 16: cute.Float16, 32: cute.TFloat32}[bits]
     c = cute.Float16 if out is np.float16 else cute.Float32
-    assert cfg.smem_bytes(Kinds(dtype, dtype, c, None, None, None)) <= 227 * 1024
+    assert cfg.smem_bytes(HopperGemmKinds(dtype, dtype, c, None, None, None)) <= 227 * 1024
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,13 @@ from basedsl.errors import DSLError
 from basedsl_cute import arch
 from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.nvgpu import cpasync
-from basedsl_cute.ops.hopper.grouped_gemm import Config, Kinds, grouped_gemm, maps_of, tables
+from basedsl_cute.ops.hopper.grouped_gemm import (
+    Config,
+    HopperGemmKinds,
+    grouped_gemm,
+    maps_of,
+    tables,
+)
 from basedsl_cute.sim import reachable
 from basedsl_cute.utils.group_scheduler import (
     GroupedGemmTileSchedulerHelper,
@@ -48,7 +54,7 @@ TYPES = {
     cute.Int8: np.int8,
     cute.Int32: np.int32,
 }
-F16 = Kinds(cute.Float16, cute.Float16, cute.Float16, ROW, ROW, ROW)
+F16 = HopperGemmKinds(cute.Float16, cute.Float16, cute.Float16, ROW, ROW, ROW)
 
 
 POISON = (np.nan, 7)  # of floats, of integers
@@ -126,7 +132,7 @@ def test_against_numpy(hopper, which):
 
 @pytest.mark.parametrize("majors", [(COL, ROW, ROW), (ROW, COL, COL), (COL, COL, COL)])
 def test_operands_that_are_not_row_major(hopper, majors):
-    kinds = Kinds(cute.Float16, cute.Float16, cute.Float16, *majors)
+    kinds = HopperGemmKinds(cute.Float16, cute.Float16, cute.Float16, *majors)
     compare(hopper, [(64, 72, 40), (136, 64, 64)], kinds)
 
 
@@ -142,12 +148,15 @@ def test_operands_that_are_not_row_major(hopper, majors):
 def test_other_types(hopper, types):
     cfg = Config(tile=(64, 64, 128 * 8 // types[0].width), stages=2, consumers=1)
     compare(
-        hopper, [(72, 64, 80), (64, 80, 208), (8, 8, 16)], Kinds(*types, ROW, ROW, ROW), cfg=cfg
+        hopper,
+        [(72, 64, 80), (64, 80, 208), (8, 8, 16)],
+        HopperGemmKinds(*types, ROW, ROW, ROW),
+        cfg=cfg,
     )
 
 
 def test_types_that_need_k_contiguous(sim):
-    kinds = Kinds(cute.Int8, cute.Int8, cute.Int32, ROW, COL, ROW)
+    kinds = HopperGemmKinds(cute.Int8, cute.Int8, cute.Int32, ROW, COL, ROW)
     with pytest.raises(DSLError, match="B of Int8 must have K contiguous"):
         compare("sim", [(64, 64, 64)], kinds)
 
@@ -159,7 +168,7 @@ def test_types_that_need_k_contiguous(sim):
     ids=["extent", "stride", "address"],
 )
 def test_c_that_is_not_of_whole_16_bytes(hopper, major, shape, gap, offset):
-    kinds = Kinds(cute.Float16, cute.Float16, cute.Float16, ROW, ROW, major)
+    kinds = HopperGemmKinds(cute.Float16, cute.Float16, cute.Float16, ROW, ROW, major)
     shape = shape if major is ROW else (shape[1], shape[0], shape[2])
     compare(hopper, [(64, 64, 64), shape, (8, 8, 64)], kinds, gap=gap, offset=offset)
 

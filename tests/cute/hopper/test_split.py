@@ -14,7 +14,7 @@ from basedsl_cute.ops import matmul
 from basedsl_cute.ops.gemm import kernel_selection
 from basedsl_cute.ops.hopper import config, heuristics
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
-from basedsl_cute.ops.hopper.config import Kinds
+from basedsl_cute.ops.hopper.config import HopperGemmKinds
 from basedsl_cute.ops.hopper.split_k_gemm import Config, gemm
 from basedsl_cute.ops.hopper.split_k_gemm import check_config as check_split
 from basedsl_cute.utils import hopper_helpers as sm90
@@ -236,7 +236,7 @@ def test_what_is_chosen_fits(dtype, out):
                 cfg.check_parts(k, BITS[dtype])
                 cfg, c = cfg.gemm, cute.Float32
             check = hopper_gemm.check_config if isinstance(cfg, hopper_gemm.Config) else check_split
-            check(Kinds(dtype, dtype, c, None, None, major), cfg)
+            check(HopperGemmKinds(dtype, dtype, c, None, None, major), cfg)
             assert cfg.tile[2] * BITS[dtype] == 1024
             seen.add(cfg)
     assert len(seen) > 20

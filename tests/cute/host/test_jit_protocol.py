@@ -1,13 +1,14 @@
 """Objects become arguments by CuTe's protocol: pointers to values, types, and what is seen."""
 
 import ctypes
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import basedsl_cute as cute
 from basedsl import DSLError
-from basedsl_cute.cutlass_dsl import T
+from basedsl_cute.cutlass_dsl import T, get_c_pointers, get_mlir_types
 from basedsl_cute.runtime import from_dlpack
 
 
@@ -118,3 +119,52 @@ def test_what_does_not_fit(sim, pointers, types, message):
 
     with pytest.raises(DSLError, match=message):
         filled(np.zeros(4, np.int32), Odd())
+
+
+class Both(NamedTuple):
+    """Two values that are passed, one that is part of the code, and a base that is a pointer."""
+
+    count: cute.Int32
+    factor: cute.Constexpr[int] = 2
+    out: cute.Tensor | None = None
+    base: "cute.Pointer | None" = None
+
+    def _passed(self):
+        return [one for one in self if one is not None and type(one) is not int]
+
+    def __c_pointers__(self):
+        return [p for one in self._passed() for p in get_c_pointers(one)]
+
+    def __get_mlir_types__(self):
+        return [t for one in self._passed() for t in get_mlir_types(one)]
+
+    def __new_from_mlir_values__(self, values):
+        count, *rest = values
+        out, *base = rest
+        return Both(cute.Int32(count), self.factor, out, *base)
+
+
+@cute.jit
+def scaled_count(both):
+    @cute.kernel
+    def kernel(count: cute.Int32, out: cute.Tensor, base: cute.Pointer, factor: cute.Constexpr):
+        i = cute.arch.thread_idx()[0]
+        if i < count:
+            out[i] = i * factor + (base + i).load()
+
+    kernel(both.count, both.out, both.base, both.factor).launch(grid=1, block=cute.size(both.out))
+
+
+def test_compiled_functions_take_plain_fields(sim):
+    """Arrays, numbers and addresses where the fields have their types; None for a Constexpr."""
+    base, out = np.arange(8, dtype=np.int32) * 100, np.zeros(8, np.int32)
+    pointer = cute.runtime.make_ptr(cute.Int32, base.ctypes.data, cute.AddressSpace.gmem)
+    compiled = cute.compile(scaled_count, Both(cute.Int32(1), 3, from_dlpack(out), pointer))
+    compiled(Both(5, None, out, base.ctypes.data))
+    np.testing.assert_array_equal(out, [0, 103, 206, 309, 412, 0, 0, 0])
+    compiled(Both(cute.Int32(2), 3, from_dlpack(out), pointer))
+    for other in (Both(5, 4, out, pointer), Both(5, 3, out[:4], pointer), Both(5, 3, out, None)):
+        with pytest.raises(DSLError, match="'both' was compiled as"):
+            compiled(other)
+    with pytest.raises(DSLError, match="does not fit Int32"):
+        compiled(Both(1 << 40, None, out, pointer))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from basedsl.mlir import MLIRContext, load_bindings
-from basedsl.objectstage import run
+from basedsl.objectstage import run_pipeline
 from basedsl_cute import dialect
 from basedsl_cute.dsl.pipelines import KernelOptions, gpu_pipeline, simulator_pipeline
 from basedsl_cute.hardware.targets import TARGETS
@@ -45,21 +45,21 @@ class Lowering:
         with self.context.entered():
             module = self.ir.Module.parse(text)
             pipeline = gpu_pipeline(TARGETS[target], options or KernelOptions())
-            return run(pipeline, module, self.context)
+            return run_pipeline(pipeline, module, self.context)
 
     def lowered(self, body: str, **more) -> str:
         """The kernel after `lower-cute`."""
         with self.context.entered():
             module = self.ir.Module.parse(self.kernel(body, **more))
             pipeline = simulator_pipeline(TARGETS["sim"]).until("lower-cute")
-            return run(pipeline, module, self.context).text("lower-cute")
+            return run_pipeline(pipeline, module, self.context).text("lower-cute")
 
     def ptx(self, body: str, target: str = "sm_90a", options: KernelOptions | None = None, **more):
         """The kernel's PTX (not assembled)."""
         with self.context.entered():
             module = self.ir.Module.parse(self.kernel(body, **more))
             pipeline = gpu_pipeline(TARGETS[target], options or KernelOptions()).until("ptx")
-            return run(pipeline, module, self.context).artifact
+            return run_pipeline(pipeline, module, self.context).artifact
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import pytest
 
 from basedsl import DSLTypeError
 from basedsl_cute.ops import layer_norm, rms_norm
+from basedsl_cute.ops.layer import rows
 from basedsl_cute.ops.layer.norm import norm_backward
 
 EPS = 1e-5
@@ -45,6 +46,22 @@ def test_with_a_residual():
     np.testing.assert_array_equal(z, x + residual)
     assert y.dtype == np.float16
     np.testing.assert_allclose(y, exact(z, weight, None, is_centred=False), atol=4e-3)
+
+
+def test_a_row_of_a_cluster_of_blocks(monkeypatch):
+    monkeypatch.setattr(rows, "_ALONE", 64)
+    monkeypatch.setattr(rows, "_SHARE", 64)
+    x, weight, bias = arrays((5,), 236)
+    found = layer_norm(x, weight, bias, eps=EPS)
+    np.testing.assert_allclose(found, exact(x, weight, bias, is_centred=True), atol=2e-5)
+    grad = arrays((5,), 236, seed=1)[0]
+    found = norm_backward("rms_norm", grad, x, weight, None, EPS)
+    wide = x.astype(np.float64)
+    r = 1 / np.sqrt((wide**2).mean(1) + EPS)[:, None]
+    slope = grad * weight
+    along = (slope * wide * r).mean(1, keepdims=True)
+    np.testing.assert_allclose(found.x, r * (slope - wide * r * along), atol=1e-5)
+    np.testing.assert_allclose(found.weight, (grad * wide * r).sum(0), atol=1e-4)
 
 
 def slopes(function, x, grad, step=1e-6):
@@ -115,8 +132,8 @@ def test_what_does_not_fit():
         layer_norm(x.astype(np.int32))
     with pytest.raises(DSLTypeError, match="has no rows of elements"):
         rms_norm(np.empty((3, 0), np.float32))
-    with pytest.raises(DSLTypeError, match="a row has 200000 elements"):
-        rms_norm(np.empty((1, 200000), np.float32))
+    with pytest.raises(DSLTypeError, match="a row has 300000 elements"):
+        rms_norm(np.empty((1, 300000), np.float32))
     with pytest.raises(DSLTypeError, match="residual is of float16, and x of float32"):
         rms_norm(x, residual=x.astype(np.float16))
     with pytest.raises(DSLTypeError, match="takes arrays of PyTorch, CuPy or NumPy"):

@@ -17,7 +17,7 @@ from basedsl_cute.ops.gemm import tuning
 from basedsl_cute.ops.gemm.matmul import product
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import heuristics, parallel_split_k, split_k_gemm
-from basedsl_cute.ops.hopper.config import Kinds, every_config
+from basedsl_cute.ops.hopper.config import HopperGemmKinds, every_config
 from basedsl_cute.utils import hopper_helpers as sm90
 
 ROW = sm90.LayoutEnum.ROW_MAJOR
@@ -103,7 +103,7 @@ def test_what_is_measured_fits(bits, out):
                 if isinstance(cfg, parallel_split_k.Config):
                     cfg.check_parts(shape[2], bits)
                     c, inner = cute.Float32, cfg.gemm
-                kinds = Kinds(dtype, dtype, c, ROW, ROW, ROW)
+                kinds = HopperGemmKinds(dtype, dtype, c, ROW, ROW, ROW)
                 is_split = isinstance(inner, split_k_gemm.Config)
                 (split_k_gemm if is_split else hopper_gemm).check_config(kinds, inner)
                 seen.add(type(cfg))

@@ -105,7 +105,7 @@ def cell_count(x: Any) -> int | None:
     return count if is_static_int(count) else None
 
 
-def _check(x: Any) -> None:
+def _check_size(x: Any) -> None:
     count = cell_count(x)
     if count is None:
         raise LayoutError(f"cannot draw {x}: it has dynamic extents, strides or offsets")
@@ -118,7 +118,7 @@ def _layout_picture(layout: Layout | ComposedLayout, most: int) -> Picture:
     caption says so.
     """
     if not layout.is_static:
-        _check(layout)
+        _check_size(layout)
     height, width = _rows_and_columns(layout)
     if height * width <= most:
         return Picture(str(layout), (_index_grid(layout),))
@@ -135,7 +135,7 @@ def _rows_and_columns(layout: Layout | ComposedLayout) -> tuple[int, int]:
 def _index_grid(layout: Layout | ComposedLayout, shown: tuple[int, int] | None = None) -> Grid:
     """Return the indices of a layout, or of its first `shown` rows and columns."""
     if shown is None:
-        _check(layout)
+        _check_size(layout)
     modes = wrap(layout.shape)
     height, width = _rows_and_columns(layout)
     rows, columns = shown or (height, width)
@@ -183,7 +183,7 @@ def _holders_grid(
 
 def _tv_grid(title: str, layout_tv: Layout, tiler: Any, column: int = 0) -> Grid:
     """Return the inverse of a thread-value layout: the holder of each position of the tile."""
-    _check((layout_tv, tiler))
+    _check_size((layout_tv, tiler))
     if not is_static(layout_tv):
         raise LayoutError(f"cannot draw {layout_tv}: it has dynamic extents or strides")
     holders: Holders = {}
@@ -194,7 +194,7 @@ def _tv_grid(title: str, layout_tv: Layout, tiler: Any, column: int = 0) -> Grid
 
 
 def _copy_picture(copy: CopyTiling) -> Picture:
-    _check(copy)
+    _check_size(copy)
     source = _tv_grid("source", copy.layout_src_tv_tiled, copy.tiler_mn)
     column = source.extent[1] + 3
     target = _tv_grid("destination", copy.layout_dst_tv_tiled, copy.tiler_mn, column)
@@ -204,7 +204,7 @@ def _copy_picture(copy: CopyTiling) -> Picture:
 
 def _mma_picture(mma: MmaTiling) -> Picture:
     """C with A to its left and B, transposed, above it."""
-    _check(mma)
+    _check_size(mma)
     m, n, k = mma.tile_shape_mnk
     below = beside = k + 3
     b = _holders_grid("B", _mma_holders(mma, "B", (n, k)), (n, k))

@@ -302,12 +302,6 @@ class Dyn:
             "min", (self, other), math.gcd(divisibility(self), divisibility(other))
         )
 
-    def max_with(self, other: Any) -> Any:
-        """Return ``max(self, other)``."""
-        return Dyn._expression(
-            "max", (self, other), math.gcd(divisibility(self), divisibility(other))
-        )
-
     def __add__(self, other: Any) -> Any:
         return _build("+", self, other)
 

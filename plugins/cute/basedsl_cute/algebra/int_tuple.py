@@ -68,13 +68,6 @@ def wrap(x: IntTuple) -> tuple[IntTuple, ...]:
     return x if isinstance(x, tuple) else (x,)
 
 
-def unwrap(x: IntTuple) -> IntTuple:
-    """Return the only element of a 1-tuple (repeatedly), anything else as it is."""
-    while isinstance(x, tuple) and len(x) == 1:
-        x = x[0]
-    return x
-
-
 def leaves(x: IntTuple) -> Iterator[Any]:
     """Return all leaves from left to right."""
     if isinstance(x, tuple):

@@ -21,7 +21,7 @@ _TOKEN = re.compile(r"\s*(\d+/\d+|-?\d+|\?(?:\{div=\d+\})?|[(),:_@])")
 _SWIZZLE = re.compile(r"\s*Sw?<(-?\d+),(-?\d+),(-?\d+)>\s*")
 
 
-class _Reader:
+class _LayoutReader:
     """A recursive-descent reader over the tokens of one layout, tuple or tiler."""
 
     def __init__(self, source: str, dynamic_leaf: Callable[[str], Any]):
@@ -114,7 +114,7 @@ def parse(source: str, dynamic_leaf: Callable[[str], Any] = _fresh_dynamic) -> A
         swizzle = _SWIZZLE.fullmatch(source)
         if swizzle:
             return Swizzle(*(int(group) for group in swizzle.groups()))
-        reader = _Reader(source, dynamic_leaf)
+        reader = _LayoutReader(source, dynamic_leaf)
         result = reader.item()
         if reader.peek():
             raise reader.error(f"{reader.peek()!r} follows the end")

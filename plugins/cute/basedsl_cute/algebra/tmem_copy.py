@@ -187,7 +187,7 @@ def tmem_warp_partition(bits: int, tmem_layout: Layout) -> tuple[tuple[Layout, .
 
 
 @takes_location
-def widest_repeat(shape: str, bits: int, packed: bool = False) -> int:
+def widest_repeat(shape: str, bits: int) -> int:
     """Return the most repetitions of a `TMEM_SHAPES` whose columns divide a row of ``bits``; 0 if
     not even one does. ``bits`` are those of the values.
     """

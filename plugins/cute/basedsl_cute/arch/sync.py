@@ -35,7 +35,7 @@ def barrier(
     for static numbers out of range.
     """
     trace = in_kernel("a barrier")
-    _check(barrier_id, number_of_threads)
+    _check_barrier(barrier_id, number_of_threads)
     given: tuple[Any, Any] = (barrier_id, number_of_threads)
     if all(n is None or type(n) is int for n in given):
         Barrier(define(trace.bindings), id=given[0], count=given[1], loc=trace.loc())
@@ -55,11 +55,11 @@ def barrier_arrive(barrier_id: int | Integer, number_of_threads: int | Integer) 
     """
     what = "barrier_arrive()"
     in_kernel(what)
-    _check(barrier_id, number_of_threads)
+    _check_barrier(barrier_id, number_of_threads)
     emit_op(what, "nvvm.barrier.arrive", [i32(barrier_id), i32(number_of_threads)])
 
 
-def _check(barrier_id: Any, number_of_threads: Any) -> None:
+def _check_barrier(barrier_id: Any, number_of_threads: Any) -> None:
     if type(barrier_id) is int and not 0 <= barrier_id <= 15:
         raise DSLTypeError(
             f"there is no barrier {barrier_id}: a block has barriers 0 to 15",

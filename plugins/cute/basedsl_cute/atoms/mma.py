@@ -75,7 +75,7 @@ class MmaOp:
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _MmaPlan:
     """The static part of an atom or a tiled MMA, one leaf of the tree."""
 
     op: MmaOp
@@ -92,7 +92,7 @@ class MmaAtom:
     """
 
     def __init__(self, op: MmaOp) -> None:
-        self._plan = _Plan(op, op.layout())
+        self._plan = _MmaPlan(op, op.layout())
         self._fields = dict(op.fields)
 
     @property
@@ -214,7 +214,7 @@ class TiledMma(MmaAtom):
         super().__init__(op)
         atom = self._plan.atom
         tiling = algebra.make_mma_tiling(atom, atom_layout_mnk, permutation_mnk)
-        self._plan = _Plan(op, atom, tiling)
+        self._plan = _MmaPlan(op, atom, tiling)
 
     @property
     def tiling(self) -> MmaTiling:

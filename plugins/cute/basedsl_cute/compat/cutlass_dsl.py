@@ -38,6 +38,7 @@ from basedsl_cute.compat.generate import (
     if_generate,
     not_,
     or_,
+    select_,
     while_generate,
     yield_out,
 )
@@ -123,6 +124,7 @@ __all__ = [
     "range",
     "range_constexpr",
     "range_dynamic",
+    "select_",
     "target_version",
     "while_generate",
     "yield_out",

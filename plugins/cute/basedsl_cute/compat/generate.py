@@ -20,6 +20,7 @@ from basedsl import (
     current_trace,
     is_dynamic,
     logical_not,
+    select,
     user_span,
 )
 from basedsl_cute.algebra.ignored_location import takes_location
@@ -57,6 +58,17 @@ def or_(*values: Any) -> Any:
             continue
         result = _truth(value) if result is False else result | _truth(value)
     return result
+
+
+@takes_location
+def select_(cond: Any, if_value: Any, else_value: Any) -> Any:
+    """Return `if_value` if `cond`, a number, is true, else `else_value`, in their common type.
+
+    Both are evaluated; of a condition that is known while compiling the value is returned as it is.
+    """
+    if not is_dynamic(cond):
+        return if_value if cond else else_value
+    return select(_truth(cond), if_value, else_value)
 
 
 def _truth(value: Any) -> Any:
@@ -112,7 +124,7 @@ def if_generate(
     for region, old in zip(final.regions, draft.regions, strict=True):
         old.blocks[0].append_to(region)
     draft.erase()
-    return _results(trace, list(final.results), return_types)
+    return _results(list(final.results), return_types)
 
 
 def while_generate(
@@ -274,7 +286,7 @@ def _finish(trace: Trace, block: Any, returned: Any) -> list[Any]:
     return values
 
 
-def _results(trace: Trace, values: list[Any], kinds: Sequence[Any] | None) -> Any:
+def _results(values: list[Any], kinds: Sequence[Any] | None) -> Any:
     made: list[Any]
     if not values:
         return None

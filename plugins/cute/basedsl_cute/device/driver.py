@@ -477,8 +477,3 @@ def copy_to_device(target: int, source: int, size: int) -> None:
 def copy_to_host(target: int, source: int, size: int) -> None:
     """Copy `size` bytes from a device address to a host address."""
     call("cuMemcpyDtoH", target, source, size)
-
-
-def copy_on_device(target: int, source: int, size: int, stream: Any = None) -> None:
-    """Copy `size` bytes between device addresses, in stream order."""
-    call("cuMemcpyDtoDAsync", target, source, size, stream_handle(stream))

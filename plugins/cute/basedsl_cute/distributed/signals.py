@@ -11,7 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl import Boolean, Constexpr, Int32, Int64, Uint32, user_span
+from basedsl import (
+    Boolean,
+    Constexpr,
+    Int32,
+    Int64,
+    Uint32,
+    minimum,
+    range_constexpr,
+    user_span,
+)
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.distributed.peer_pointer import peer_pointer
@@ -31,6 +40,7 @@ from basedsl_cute.tensors.pointer import Pointer
 
 __all__ = ["PeerTimeoutError", "Signals"]
 
+_TOGETHER = 8  # flags that a thread looks at together
 _GRACE = 1 << 16  # nanoseconds that a wait goes on after another one of its rank took too long
 
 
@@ -86,6 +96,18 @@ class Signals:
         flag = self._flag(self.pad, slot, source)
         claim = self._own("claim")
         _wait(flag, Uint32(value), self.limit, claim, self.report, slot, source, line, file)
+
+    @takes_location
+    def wait_all(self, source: Any, value: Any, first: Any, last: Any) -> None:
+        """Wait until the flags of rank `source` in the slots `first` to `last` - 1 are at least
+        `value`, by all threads of a warp.
+
+        The flags are looked at together, and one fence follows: many take about as long as one
+        `wait`. The rest is that of `wait`.
+        """
+        span = user_span()
+        line, file = (0, 0) if span is None else (span.line, file_number(span.filename))
+        _wait_all(self, source, Uint32(value), Int32(first), Int32(last), line, file)
 
     def is_patient(self, begin: Any, source: Any, value: Any, seen: Any, slot: Any = 0) -> Any:
         """Return True if a wait of the kernel's own, which began at `begin`, is to go on.
@@ -219,6 +241,34 @@ def _wait(
                 behind = Boolean(
                     _patient(passed, limit, claim, report, slot, source, value, seen, line, file)
                 )
+
+
+@CUTE.jit
+def _wait_all(
+    signals: Any, source: Any, value: Any, first: Any, last: Any, line: Any, file: Any
+) -> None:
+    slot = first + arch.lane_idx()
+    begin = now()
+    goes_on = Boolean(slot < last)
+    while goes_on:
+        slots = [minimum(slot + n * arch.WARP_SIZE, last - 1) for n in range(_TOGETHER)]
+        flags = [signals._flag(signals.pad, one, source) for one in slots]
+        seen = [arch.load(flag, sem="relaxed", scope="sys") for flag in flags]
+        late, at = seen[0], slots[0]
+        for n in range_constexpr(1, _TOGETHER):
+            if _behind(seen[n], late):
+                late, at = seen[n], slots[n]
+        if _behind(late, value):
+            claim, limit, passed = signals._own("claim"), signals.limit, now() - begin
+            report = signals.report
+            goes_on = Boolean(
+                _patient(passed, limit, claim, report, at, source, value, late, line, file)
+            )
+        else:
+            slot += arch.WARP_SIZE * _TOGETHER
+            goes_on = Boolean(slot < last)
+    arch.fence_acq_rel_sys()
+    arch.sync_warp()
 
 
 @CUTE.jit

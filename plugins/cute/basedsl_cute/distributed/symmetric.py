@@ -105,11 +105,12 @@ class SymmetricTensor:
         self.report = report
         self.keep = keep
         self.closed = False
+        self.world: World | None = None  # of simulated ranks
         self.dsl_kept: Any = None
         self.slots = slots
         record = ArrayRecord.of(local)
         ranks = len(self.addresses)
-        _check(record, self.addresses, rank)
+        _check_peer(record, self.addresses, rank)
         limit = checked_limit(timeout)
         align = _alignment([record.address, *self.addresses])
         nbytes = _span(record)
@@ -214,7 +215,7 @@ class SymmetricTensor:
         return f"SymmetricTensor({shape}, rank {self._rank} of {self.num_ranks})"
 
 
-def _check(record: ArrayRecord, addresses: tuple[int, ...], rank: int) -> None:
+def _check_peer(record: ArrayRecord, addresses: tuple[int, ...], rank: int) -> None:
     if not 0 <= rank < len(addresses):
         raise DSLCallError(f"rank {rank} of a group of {len(addresses)}: there is no such rank")
     if addresses[rank] != record.address:
@@ -336,7 +337,7 @@ def simulated(
     table = pad_table = None
     if not static_num_ranks:
         table, pad_table = np.array(addresses, np.int64), np.array(places, np.int64)
-    return [
+    made = [
         SymmetricTensor(
             arrays[rank],
             addresses,
@@ -353,6 +354,9 @@ def simulated(
         )
         for rank in range(world.count)
     ]
+    for one in made:
+        one.world = world
+    return made
 
 
 def _describer(array: Any, rank: int) -> Callable[[int], str]:

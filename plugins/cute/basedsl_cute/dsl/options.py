@@ -20,7 +20,7 @@ _PTXAS_ARCH = ("-arch", "--gpu-name")
 _LEVELS = {"0": "off", "false": "off", "no": "off", "1": "error", "true": "error", "yes": "error"}
 
 
-def _check(what: str) -> str:
+def _check_option(what: str) -> str:
     """An option of a check of the simulator."""
     return option(
         "error",
@@ -99,10 +99,10 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
     log_autotune: bool = option(
         False, "print the times that tuning measures, and its choice", affects_output=False
     )
-    check_races: str = _check("accesses to memory that nothing orders")
-    check_uninitialized: str = _check("values that nobody has written")
-    check_division: str = _check("quotients by zero that are used")
-    check_coordinates: str = _check("coordinates of tensors beyond their extents")
+    check_races: str = _check_option("accesses to memory that nothing orders")
+    check_uninitialized: str = _check_option("values that nobody has written")
+    check_division: str = _check_option("quotients by zero that are used")
+    check_coordinates: str = _check_option("coordinates of tensors beyond their extents")
 
     max_spins: int = option(
         10_000,

@@ -1,4 +1,5 @@
-"""`experimental`: of CuTe's experimental layers, the wrappers of PTX instructions (`primitives`).
+"""`experimental`: of CuTe's experimental layers, the wrappers of PTX instructions (`primitives`)
+and a profiler's ranges (`iket`).
 
 Names of `cute.experimental`, which manages memory, and of `experimental.cuda` can be imported;
 using one is an error. `task_scheduling` cannot be imported.
@@ -15,7 +16,7 @@ _unsupported = unsupported_names("basedsl_cute.experimental")
 
 
 def _find(name: str) -> Any:
-    if name in ("primitives", "cuda"):
+    if name in ("primitives", "cuda", "iket"):
         return importlib.import_module(f"{__name__}.{name}")
     return _unsupported(name)
 

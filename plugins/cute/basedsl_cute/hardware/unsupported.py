@@ -33,7 +33,6 @@ INSTEAD = {
     "FrontendNext": "leave the option out: there is one front end",
     "arch.nvvm_wrappers": "cute.arch has an instruction's wrapper, or inline_ptx()",
     "arch.sext_unpacked_i4_i8_intrinsic": "convert a vector of Int4 by .to(cute.Int8)",
-    "utils.block_copy": "cute.copy of what cpasync.tma_partition returns",
     "cutlass_dsl.debug_print_mlir_values": _DEBUGGING,
     "cutlass_dsl.set_dynamic_debug": _DEBUGGING,
 }
@@ -71,7 +70,7 @@ UNDOCUMENTED = {
 # Experimental layers of CuTe's DSL, by module, with the names that programs use.
 LAYERS = {
     "experimental": """allocate copy dot dot_block_scaled partition_and_copy tma_load
-        tma_load_multicast tma_store TMAToUMMAPipeline UMMAtoAsyncPipeline TMAStorePipeline iket
+        tma_load_multicast tma_store TMAToUMMAPipeline UMMAtoAsyncPipeline TMAStorePipeline
         jit kernel compile""",
     "experimental.primitives": """AtomicOp CpReduceOp CpReduceType MBarrierScope atomicrmw
         convert_and_pack_integer cp_reduce_async_bulk_global_shared_cta fence_sync_restrict mapa

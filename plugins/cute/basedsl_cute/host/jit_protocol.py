@@ -6,13 +6,18 @@
 
 A tensor or pointer of `cute.runtime` has these methods too, so that an object made of several can
 concatenate their results. Attributes that are plain values (numbers, strings, classes) are static:
-objects that differ in one compile their own code.
+objects that differ in one compile their own code. A call of what `compile` returned may pass a
+named tuple or dataclass whose fields are arrays, numbers or addresses where the one that was
+compiled has tensors, numeric values or pointers, and None where a field is annotated `Constexpr`.
 """
 
 from __future__ import annotations
 
 import ctypes
+import inspect
+import re
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,12 +36,13 @@ from basedsl import (
     Numeric,
     NumericArgument,
     PartsArgument,
+    constexpr_type,
     flatten,
     is_plainly_static,
     leaf_paths,
     static_key,
 )
-from basedsl_cute.arrays.tensor import HostPointer, HostTensor
+from basedsl_cute.arrays.tensor import HostPointer, HostTensor, from_dlpack
 from basedsl_cute.host.tensor_argument import pointer_argument, tensor_argument
 
 _METHODS = ("__c_pointers__", "__get_mlir_types__", "__new_from_mlir_values__")
@@ -55,6 +61,7 @@ def protocol_argument(value: Any, name: str) -> ProtocolArgument | None:
     kind = type(value)
     if isinstance(value, _BUILT_IN) or not all(hasattr(kind, method) for method in _METHODS):
         return None
+    value = _completed(value, value)
     pointers, types = list(value.__c_pointers__()), list(value.__get_mlir_types__())
     if len(pointers) != len(types):
         raise DSLCallError(
@@ -114,14 +121,66 @@ class ProtocolArgument(PartsArgument):
 
     def pack(self, value: Any) -> tuple[Any, ...]:
         packed: list[Any] = []
-        for part, pointer in zip(self.parts, value.__c_pointers__(), strict=True):
+        pointers = _completed(self.template, value).__c_pointers__()
+        for part, pointer in zip(self.parts, pointers, strict=True):
             if isinstance(part, NumericArgument):
                 pointer = _read(part.type, pointer)
             packed += part.pack(pointer)
         return tuple(packed)
 
+    def accepts(self, value: Any, name: str) -> bool:
+        """Return True if `value` is of this type but for what calls may write otherwise."""
+        filled = _completed(self.template, value)
+        found = None if filled is value else protocol_argument(filled, name)
+        if found is None or found.key[2] != self.key[2] or len(found.parts) != len(self.parts):
+            return False
+        given = zip(self.parts, found.parts, filled.__c_pointers__(), strict=True)
+        return all(
+            part == other or (type(part) is type(other) and part.accepts(one, name))
+            for part, other, one in given
+        )
+
     def __str__(self) -> str:
         return f"{type(self.template).__name__}({', '.join(map(str, self.parts))})"
+
+
+def _completed(template: Any, value: Any) -> Any:
+    """Return `value`, a named tuple or dataclass, with tensors for arrays and with values of the
+    types that the fields of `template` have; `value` itself where there is nothing to change.
+    """
+    kind = type(value)
+    is_tuple = isinstance(value, tuple) and hasattr(kind, "_fields")
+    if kind is not type(template) or not (is_tuple or is_dataclass(value)):
+        return value
+    notes = inspect.get_annotations(kind)
+    names = kind._fields if is_tuple else [one.name for one in fields(value)]
+    changes = {}
+    for name in names:
+        given = getattr(value, name)
+        made = _field(getattr(template, name), given, notes.get(name))
+        if made is not given:
+            changes[name] = made
+    if not changes:
+        return value
+    return value._replace(**changes) if is_tuple else replace(value, **changes)
+
+
+def _field(known: Any, given: Any, annotation: Any) -> Any:
+    if given is None:
+        return known if _is_constexpr(annotation) else None
+    if isinstance(known, Numeric) and isinstance(given, int | float):
+        return type(known)(given)
+    if isinstance(known, HostPointer) and isinstance(given, int):
+        return HostPointer(known.dtype, given, known.space, known.align)
+    if hasattr(given, "__dlpack__") and not isinstance(given, HostTensor):
+        return from_dlpack(given)
+    return _completed(known, given)
+
+
+def _is_constexpr(annotation: Any) -> bool:
+    if isinstance(annotation, str):  # of a module whose annotations are not evaluated
+        return re.match(r"(\w+\.)*Constexpr\b", annotation) is not None
+    return constexpr_type(annotation) is not None
 
 
 def _read(kind: Any, pointer: Any) -> Any:

@@ -96,7 +96,7 @@ def encode_tensor_map(
             hint="make the TMA atom in the @jit function and pass it to the kernel",
         )
     in_smem = dtype.width if bits_in_smem is None else bits_in_smem
-    _check(dtype, extents, strides, box, swizzle, in_smem)
+    _check_tensor_map(dtype, extents, strides, box, swizzle, in_smem)
     rank = len(extents)
     host = _Host(trace)
     out = host.slot("i8", BYTES, ALIGNMENT)
@@ -129,7 +129,9 @@ def encode_tensor_map(
     return TensorMapValue(out)
 
 
-def _check(dtype: Any, extents: Any, strides: Any, box: Any, swizzle: int, in_smem: int) -> None:
+def _check_tensor_map(
+    dtype: Any, extents: Any, strides: Any, box: Any, swizzle: int, in_smem: int
+) -> None:
     if dtype.__name__ not in DATA_TYPES and in_smem == dtype.width:
         raise DSLTypeError(f"TMA cannot copy elements of {dtype.__name__}")
     if not 1 <= len(extents) <= MAX_RANK or len(strides) != len(extents) - 1:

@@ -110,7 +110,7 @@ class MmaF16BF16Op(_WarpMma):
 
     def __post_init__(self) -> None:
         known = {Float16: (Float16, Float32), BFloat16: (Float32,)}
-        _check(self, known)
+        _check_operand_types(self, known)
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
@@ -127,7 +127,7 @@ class MmaTF32Op(_WarpMma):
     shape_mnk: tuple[int, int, int] = (16, 8, 8)
 
     def __post_init__(self) -> None:
-        _check(self, {TFloat32: (Float32,)})
+        _check_operand_types(self, {TFloat32: (Float32,)})
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
@@ -149,7 +149,7 @@ class MmaI8Op(_WarpMma):
     b_dtype: type[Numeric] | None = None
 
     def __post_init__(self) -> None:
-        _check(self, {Int8: (Int32,), Uint8: (Int32,)})
+        _check_operand_types(self, {Int8: (Int32,), Uint8: (Int32,)})
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
@@ -170,7 +170,7 @@ class MmaFP8Op(_WarpMma):
     b_dtype: type[Numeric] | None = None
 
     def __post_init__(self) -> None:
-        _check(self, {Float8E4M3FN: (Float32,), Float8E5M2: (Float32,)})
+        _check_operand_types(self, {Float8E4M3FN: (Float32,), Float8E5M2: (Float32,)})
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
@@ -187,7 +187,7 @@ class MmaF64Op(_WarpMma):
     acc_dtype: type[Numeric] = Float64
 
     def __post_init__(self) -> None:
-        _check(self, {Float64: (Float64,)})
+        _check_operand_types(self, {Float64: (Float64,)})
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
@@ -195,7 +195,7 @@ class MmaF64Op(_WarpMma):
         return Float64, Float64, Float64, Float64
 
 
-def _check(op: Any, types: dict[Any, tuple[Any, ...]]) -> None:
+def _check_operand_types(op: Any, types: dict[Any, tuple[Any, ...]]) -> None:
     """DSLTypeError, with the choices there are, unless the hardware has this instruction."""
     name = type(op).__name__
     accumulators = types.get(op.ab_dtype, ())

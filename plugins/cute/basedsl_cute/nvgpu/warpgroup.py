@@ -94,7 +94,7 @@ class _WarpgroupMma(MmaOp):
     b_major_mode: OperandMajorMode
 
     def __post_init__(self) -> None:
-        _check(self)
+        _check_operand_types(self)
 
     @property
     def fields(self) -> Mapping[str, Any]:  # type: ignore[override]
@@ -321,7 +321,7 @@ _OPERANDS: dict[type, tuple[Any, ...]] = {
 }
 
 
-def _check(op: _WarpgroupMma) -> None:
+def _check_operand_types(op: _WarpgroupMma) -> None:
     """DSLTypeError, with the choices there are, unless the hardware has this instruction."""
     name, choices = type(op).__name__, _OPERANDS[type(op)]
     for dtype in (op.a_dtype, op.b_dtype):

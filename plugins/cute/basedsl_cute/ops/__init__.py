@@ -8,6 +8,9 @@ from basedsl_cute.ops.layer.cross_entropy import linear_cross_entropy
 from basedsl_cute.ops.layer.gated import gated_linear
 from basedsl_cute.ops.layer.norm import layer_norm, rms_norm
 from basedsl_cute.ops.layer.rotary import rotary
+from basedsl_cute.ops.layer.sampling import sample
+from basedsl_cute.ops.layer.softmax import softmax
+from basedsl_cute.ops.layer.topk import topk
 
 __all__ = [
     "BlockScaled",
@@ -20,4 +23,7 @@ __all__ = [
     "quantize",
     "rms_norm",
     "rotary",
+    "sample",
+    "softmax",
+    "topk",
 ]

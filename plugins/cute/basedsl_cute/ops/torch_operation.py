@@ -13,10 +13,12 @@ from typing import Any
 
 import torch
 
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_PLAIN = frozenset(
+    (torch.Tensor, torch.nn.Parameter, type(None), str, bool, int, float)
+)  # types of inputs that have no part in the call but their values
 
 
-class Operation:
+class TorchOperation:
     """The operation `torch.ops.basedsl_cute.<name>`.
 
     Parameters:
@@ -42,6 +44,7 @@ class Operation:
                 return run(*inputs)
 
         self._run = without_gradients
+        self._run_as_it_is = run
         self._operation: Any = torch.library.custom_op(
             f"basedsl_cute::{name}", without_gradients, mutates_args=(), schema=schema
         )
@@ -54,7 +57,9 @@ class Operation:
     def __call__(self, *inputs: Any) -> Any:
         if not _is_short(inputs):
             return self._operation(*inputs)
-        if not torch.is_grad_enabled() or not any(_requires_grad(x) for x in inputs):
+        if not torch.is_grad_enabled():
+            return self._run_as_it_is(*inputs)
+        if not any(_requires_grad(x) for x in inputs):
             return self._run(*inputs)
         if self._function is None:
             return self._operation(*inputs)  # says that it has no gradient
@@ -85,24 +90,24 @@ def _requires_grad(x: Any) -> bool:
 
 def _is_short(inputs: tuple[Any, ...]) -> bool:
     """True if nothing but autograd is to see the call: no compiler, tracer, mode or transform."""
-    for x in inputs:
-        if isinstance(x, torch.Tensor) and type(x) not in _PLAIN:
-            return False
-    return not torch.compiler.is_compiling() and not any(seen() for seen in _WATCHERS)
+    return (
+        _PLAIN.issuperset(map(type, inputs))
+        and not torch.compiler.is_compiling()
+        and not _is_watched()
+    )
 
 
-def _watchers() -> list[Callable[[], Any]]:
-    """The functions of PyTorch that say if something watches or transforms calls; one that always
-    says so, where this version has other functions.
+def _watcher() -> Callable[[], Any]:
+    """The function that says if something watches or transforms calls of PyTorch; one that always
+    says so, where this version has other functions to ask.
     """
     try:
-        return [
-            torch._C._len_torch_dispatch_stack,
-            torch._C._functorch.peek_interpreter_stack,
-            torch._C._get_tracing_state,
-        ]
+        modes = torch._C._len_torch_dispatch_stack
+        transforms = torch._C._functorch.peek_interpreter_stack
+        tracing = torch._C._get_tracing_state
     except AttributeError:
-        return [lambda: True]
+        return lambda: True
+    return lambda: modes() or transforms() or tracing()
 
 
-_WATCHERS = _watchers()
+_is_watched = _watcher()

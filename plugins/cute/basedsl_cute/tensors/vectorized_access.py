@@ -204,7 +204,9 @@ def load_vector(tensor: Tensor, cache: str | None = None, widest: int = WIDEST) 
     if n == 0:
         raise DSLTypeError(f"a tensor of shape {tensor.shape} has no elements to load")
     tensor.check_elements(trace, range(n))
-    parts = [(access, _load(trace, tensor, access, cache)) for access in accesses(tensor, widest)]
+    parts = [
+        (access, _load_access(trace, tensor, access, cache)) for access in accesses(tensor, widest)
+    ]
     elements: list[Any] = [None] * n
     if len(parts) == 1 and len(parts[0][0].positions) > 1:
         order = [0] * n
@@ -246,7 +248,7 @@ def store_vector(
         )
 
 
-def _load(trace: Any, tensor: Tensor, access: Access, cache: str | None) -> Any:
+def _load_access(trace: Any, tensor: Tensor, access: Access, cache: str | None) -> Any:
     n = len(access.positions)
     element = mlir_type(tensor.element_type, trace.ir)
     kind = element if n == 1 else trace.ir.VectorType.get([n], element)

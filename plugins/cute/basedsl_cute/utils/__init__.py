@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         static_persistent_tile_scheduler,
         tensor_helpers,
         tensormap_manager,
+        tile_copy,
         tile_scheduler,
         tmem_allocator,
         vector_width,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from basedsl_cute.utils.smem_allocator import SmemAllocator, SmemPartition
     from basedsl_cute.utils.tensor_helpers import create_cute_tensor_for_fp8
     from basedsl_cute.utils.tensormap_manager import TensorMapManager, TensorMapUpdateMode
+    from basedsl_cute.utils.tile_copy import block_copy
     from basedsl_cute.utils.tile_scheduler import (
         PersistentTileSchedulerParams,
         StaticPersistentRuntimeTileScheduler,
@@ -76,6 +78,7 @@ __all__ = [
     "TmemAllocator",
     "WorkTileInfo",
     "blackwell_helpers",
+    "block_copy",
     "blockscaled_layout",
     "common_vector",
     "compute_epilogue_tile_shape",

@@ -130,7 +130,7 @@ def multimem_red_add1(lock_ptr: Pointer, *, scope: str = "gpu", order: str = "re
     `scope` is "gpu" or "sys", `order` "relaxed" or "release": what the thread did before is over
     for whoever acquires the flag. Raises DSLTypeError for others.
     """
-    _check(scope, order)
+    _check_scope_and_order(scope, order)
     arch.inline_ptx(f"multimem.red.{order}.{scope}.global.add.s32 [$0], $1;", (lock_ptr, Int32(1)))
 
 
@@ -139,11 +139,11 @@ def red_add1(lock_ptr: Pointer, *, scope: str = "gpu", order: str = "release") -
     """Add 1 to the Int32 at `lock_ptr`, in this GPU's memory or a peer's; see
     `multimem_red_add1`.
     """
-    _check(scope, order)
+    _check_scope_and_order(scope, order)
     arch.atomic_add(lock_ptr, Int32(1), sem=order, scope=scope)
 
 
-def _check(scope: str, order: str) -> None:
+def _check_scope_and_order(scope: str, order: str) -> None:
     for name, value, known in (("scope", scope, _SCOPES), ("order", order, _ORDERS)):
         if value not in known:
             raise DSLTypeError(f"{name} is {' or '.join(known)}, not {value!r}")
@@ -159,7 +159,7 @@ def spin_lock_atom_cas_acquire_wait(
     What the thread that set it did before its release is then visible to this one. `scope` is "gpu"
     or "sys".
     """
-    _check(scope, "relaxed")
+    _check_scope_and_order(scope, "relaxed")
     _exchange(lock_ptr, expected_val, reset_val, "acquire", scope)
 
 
@@ -170,7 +170,7 @@ def spin_lock_atom_cas_relaxed_wait(
     """Wait until the Int32 at `lock_ptr` is `expected_val`, and set it to `reset_val`, for one
     thread, without an order for other memory; see `spin_lock_atom_cas_acquire_wait`.
     """
-    _check(scope, "relaxed")
+    _check_scope_and_order(scope, "relaxed")
     _exchange(lock_ptr, expected_val, reset_val, "relaxed", scope)
 
 
@@ -181,7 +181,7 @@ def spin_lock_ld_lt_relaxed_wait(
     """Wait while the Int32 at `lock_ptr` is less than `expected_val`, for one thread (PTX
     `ld.relaxed`). `scope` is "gpu" or "sys".
     """
-    _check(scope, "relaxed")
+    _check_scope_and_order(scope, "relaxed")
     _at_least(lock_ptr, Int32(expected_val), scope)
 
 

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from basedsl.errors import CompilerBug, DSLRuntimeError
-from basedsl.objectstage import Step, native, run
+from basedsl.objectstage import Step, native, run_pipeline
 from basedsl_cute.device.launch_checks import (
     COOPERATIVE,
     PDL,
@@ -62,7 +62,7 @@ class Host:
         with lowering.context.entered():
             module = lowering.ir.Module.parse(text)
             pipeline = simulator_pipeline(TARGETS["sim"])
-            self.stages = run(pipeline, module, lowering.context, options=CuteOptions())
+            self.stages = run_pipeline(pipeline, module, lowering.context, options=CuteOptions())
         self.table = pickle.loads(self.stages.data("launches"))
         self.launches = []
         self.failure = None
@@ -235,7 +235,7 @@ def test_a_launch_of_what_is_not_in_the_table_is_a_bug(lowering):
     with lowering.context.entered():
         module = lowering.ir.Module.parse(text)
         with pytest.raises(CompilerBug, match="no kernel 'k' to launch"):
-            run(pipeline, module, lowering.context, options=CuteOptions())
+            run_pipeline(pipeline, module, lowering.context, options=CuteOptions())
 
 
 def test_the_table_of_a_module(lowering):

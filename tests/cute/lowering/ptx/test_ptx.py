@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from basedsl.errors import DSLError, DSLRuntimeError
-from basedsl.objectstage import Step, run
+from basedsl.objectstage import Step, run_pipeline
 from basedsl.objectstage.snapshot import of_artifact
 from basedsl.testing import filecheck
 from basedsl_cute.dsl.pipelines import KernelOptions, gpu_pipeline
@@ -427,7 +427,7 @@ def test_ptxas_works_while_other_steps_run(lowering):
     look = Step("look", lambda op, context: seen.append(kernel_build(context).ptxas.ptx))
     with lowering.context.entered():
         module = lowering.ir.Module.parse(text)
-        stages = run(pipeline.before("cubin", look), module, lowering.context)
+        stages = run_pipeline(pipeline.before("cubin", look), module, lowering.context)
     assert seen == [stages.artifacts["ptx"]]
     assert stages.artifacts["cubin"][:4] == b"\x7fELF"
 
@@ -442,7 +442,7 @@ def test_ptx_that_an_observer_replaced_is_what_gets_assembled(lowering):
     with lowering.context.entered():
         module = lowering.ir.Module.parse(text)
         pipeline = gpu_pipeline(TARGETS["sm_90a"])
-        stages = run(pipeline, module, lowering.context, observe=rename)
+        stages = run_pipeline(pipeline, module, lowering.context, observe=rename)
     assert b"renamed" in stages.artifacts["cubin"]
 
 

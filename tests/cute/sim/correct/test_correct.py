@@ -23,7 +23,7 @@ def module(name):
 
 CASES = [
     pytest.param(*case, id=f"{name}-{case[0].__name__}")
-    for name in ("globally", "in_blocks")
+    for name in ("algorithms", "globally", "in_blocks", "stages")
     for case in module(name).CASES
 ]
 

@@ -126,6 +126,7 @@ ONE_PLACE = NO_THREAD | {
     "block_ends_too_soon",
     "peer_ends_before",
     "dependent_reads_before_the_wait",
+    "dependent_writes_before_the_wait",
     "peer_may_not_have_started",
     "peer_read_without_barrier",
     "arrived_but_not_waited",

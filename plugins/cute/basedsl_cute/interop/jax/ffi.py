@@ -97,10 +97,13 @@ class _Api(ctypes.Structure):
         ("error_destroy", _P),
         ("handler_register", _P),
         ("stream_get", _P),
+        *((f"not_used_{n}", _P) for n in range(11)),
+        ("run_id_get", _P),
+        ("device_ordinal_get", _P),
     )
 
 
-class _Frame(ctypes.Structure):  # XLA_FFI_CallFrame
+class _CallFrame(ctypes.Structure):  # XLA_FFI_CallFrame
     _fields_ = (
         *_HEAD,
         ("api", ctypes.POINTER(_Api)),
@@ -120,18 +123,30 @@ class _StreamArguments(ctypes.Structure):
     _fields_ = (*_HEAD, ("context", _P), ("stream", _P))
 
 
-_Handler = ctypes.CFUNCTYPE(_P, ctypes.POINTER(_Frame))
+class _RunIdArguments(ctypes.Structure):
+    _fields_ = (*_HEAD, ("context", _P), ("number", ctypes.c_int64))
+
+
+class _OrdinalArguments(ctypes.Structure):
+    _fields_ = (*_HEAD, ("context", _P), ("number", ctypes.c_int32))
+
+
+_Handler = ctypes.CFUNCTYPE(_P, ctypes.POINTER(_CallFrame))
 _OfApi = ctypes.CFUNCTYPE(_P, _P)
 
 
 @dataclass(frozen=True)
 class Invocation:
-    """One execution of an operation: its buffers, its stream (None on the CPU), its attributes."""
+    """One execution of an operation: its buffers, its stream (None on the CPU), its attributes; the
+    number of its `device`, and that of the run, the same on all devices, are asked for.
+    """
 
     inputs: list[ArrayRecord]
     outputs: list[ArrayRecord]
     stream: int | None
     attributes: dict[str, str]
+    device: Callable[[], int]
+    run_id: Callable[[], int]
 
 
 Run = Callable[[Invocation], None]
@@ -181,7 +196,7 @@ def _answer_metadata(address: int) -> bool:
     return True
 
 
-def _invocation(frame: _Frame, device: int) -> Invocation:
+def _invocation(frame: _CallFrame, device: int) -> Invocation:
     stream = None if device == ArrayRecord.CPU else _stream(frame)
     # XLA makes the context of the operation's device the current one.
     place = device, 0 if stream is None else driver.current_device()
@@ -190,6 +205,8 @@ def _invocation(frame: _Frame, device: int) -> Invocation:
         _records(frame.results, place, readonly=False),
         stream,
         _texts(frame.attributes),
+        functools.partial(_number, frame, "device_ordinal_get", _OrdinalArguments),
+        functools.partial(_number, frame, "run_id_get", _RunIdArguments),
     )
 
 
@@ -224,12 +241,21 @@ def _read(text: _Text) -> str:
     return ctypes.string_at(text.ptr, text.len).decode() if text.len else ""
 
 
-def _stream(frame: _Frame) -> int:
+def _stream(frame: _CallFrame) -> int:
     asked = _StreamArguments(ctypes.sizeof(_StreamArguments), None, frame.context, None)
     failure = _OfApi(frame.api.contents.stream_get)(ctypes.addressof(asked))
     if failure:
         raise RuntimeError("XLA gave no stream")
     return asked.stream or 0
+
+
+def _number(frame: _CallFrame, name: str, kind: Any) -> int:
+    api = frame.api.contents
+    is_there = api.struct_size >= getattr(_Api, name).offset + ctypes.sizeof(_P)
+    asked = kind(ctypes.sizeof(kind), None, frame.context, 0)
+    if not is_there or _OfApi(getattr(api, name))(ctypes.addressof(asked)):
+        raise RuntimeError("this JAX does not tell devices apart; it takes JAX 0.8 or later")
+    return int(asked.number)
 
 
 def _error(api: _Api, message: str) -> int | None:

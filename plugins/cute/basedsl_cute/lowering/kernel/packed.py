@@ -25,13 +25,13 @@ def is_packed(stored: Any) -> bool:
 
 def pointer(b: Any, base: Any, index: Any, stored: Any) -> Any:
     """Compute the address of the byte that the element at `index` begins in."""
-    place = _Place(b, index, stored.width)
+    place = _ElementPlace(b, index, stored.width)
     return b.element_pointer(base, place.byte, b.i8)
 
 
 def load_packed(b: Any, op: Load, stored: Any, attributes: dict[str, Any]) -> Any:
     """Load the element, or the elements, as integers of type `stored`."""
-    place = _Place(b, op.index, stored.width)
+    place = _ElementPlace(b, op.index, stored.width)
     kind = op.value.type
     if element_of(kind) == kind:
         word = b.emit("arith.shrui", [b.i16], [_word(b, op, place, attributes), place.shift])
@@ -47,7 +47,7 @@ def load_packed(b: Any, op: Load, stored: Any, attributes: dict[str, Any]) -> An
 def store_packed(b: Any, op: Store, raw: Any, attributes: dict[str, Any]) -> None:
     """Store `raw`, the bits of an element or of a vector."""
     stored = element_of(raw.type)
-    place = _Place(b, op.index, stored.width)
+    place = _ElementPlace(b, op.index, stored.width)
     if stored != raw.type:
         (n,) = raw.type.shape
         if stored.width != _HALF:
@@ -74,7 +74,7 @@ def store_packed(b: Any, op: Store, raw: Any, attributes: dict[str, Any]) -> Non
         b.emit("llvm.store", [], [last, b.element_pointer(op.memref, place.last, b.i8)], attributes)
 
 
-class _Place:
+class _ElementPlace:
     """The place of an element: its first byte, its last (None if that is always the first), and the
     number of its lowest bit in them.
     """
@@ -103,7 +103,7 @@ class _Place:
         return b.emit("arith.cmpi", [i1], [self.byte, self.last], {"predicate": b.integer(1)})
 
 
-def _word(b: Any, op: Load | Store, place: _Place, attributes: dict[str, Any]) -> Any:
+def _word(b: Any, op: Load | Store, place: _ElementPlace, attributes: dict[str, Any]) -> Any:
     """Load the bytes of a single element, as an i16."""
     address = b.element_pointer(op.memref, place.byte, b.i8)
     low = b.emit("llvm.load", [b.i8], [address], attributes)
@@ -118,7 +118,7 @@ def _word(b: Any, op: Load | Store, place: _Place, attributes: dict[str, Any]) -
 
 
 def _load_groups(
-    b: Any, op: Load, place: _Place, n: int, stored: Any, attributes: dict[str, Any]
+    b: Any, op: Load, place: _ElementPlace, n: int, stored: Any, attributes: dict[str, Any]
 ) -> Any:
     """Load n elements of 6 bits, in groups of four."""
     elements = []
@@ -135,7 +135,7 @@ def _load_groups(
 
 
 def _store_groups(
-    b: Any, op: Store, place: _Place, n: int, raw: Any, attributes: dict[str, Any]
+    b: Any, op: Store, place: _ElementPlace, n: int, raw: Any, attributes: dict[str, Any]
 ) -> None:
     for group in range(n // 4):
         word = None
@@ -148,7 +148,7 @@ def _store_groups(
             b.emit("llvm.store", [], [b.emit("arith.trunci", [b.i8], [own]), address], attributes)
 
 
-def _bytes(b: Any, op: Load | Store, place: _Place, first: int) -> list[Any]:
+def _bytes(b: Any, op: Load | Store, place: _ElementPlace, first: int) -> list[Any]:
     """Compute the addresses of three bytes, `first` bytes behind a place."""
     kind = place.byte.type
     at = [b.emit("arith.addi", [kind], [place.byte, b.constant(first + i, kind)]) for i in range(3)]

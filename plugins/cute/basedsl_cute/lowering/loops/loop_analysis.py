@@ -242,7 +242,7 @@ class _Analysis:
 
     # Values ----------------------------------------------------------------------------------
 
-    def _is_fixed(self, value: Any, inner: Any = None) -> bool:
+    def _is_fixed(self, value: Any) -> bool:
         """Return True if a value is the same in every iteration, and every time the loop is run."""
         op = defining(value)
         if op is None:

@@ -2,6 +2,7 @@
 
 The simulator takes the same kernels without this step. The rules are for:
 
+- stores with a predicate for each element (`lowering.ptx.predicated_stores`),
 - math with an instruction of its own (fabs, floor, sqrt, fma, population count, ...), and what
   `fastmath<afn>` allows to be approximate; libdevice has the rest,
 - cache operators on loads and stores,
@@ -62,6 +63,7 @@ from basedsl_cute.lowering.ptx import (
     tensor_memory,
     warpgroup,
 )
+from basedsl_cute.lowering.ptx.predicated_stores import join_stores
 from basedsl_cute.lowering.required import require
 
 # A rule takes the operation: a cute one as an instance of the class that declares it.
@@ -94,6 +96,7 @@ class PtxOnly:
     assertions: bool = False
 
     def __call__(self, op: Any, context: PipelineContext) -> None:
+        join_stores(op, context.bindings)
         names = PtxRewriter(context.bindings, self.target, self.assertions).run(op)
         kernel_build(context).ptx_version = max(PTX_VERSIONS.get(name, 0) for name in (*names, ""))
         passes = [name for name, ops in _EXPANSIONS.items() if not names.isdisjoint(ops)]

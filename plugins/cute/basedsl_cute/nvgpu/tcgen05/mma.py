@@ -62,7 +62,7 @@ class BlockMma(MmaOp):
     threads_are_blocks = True
 
     def __post_init__(self) -> None:
-        _check(self)
+        _check_operand_types(self)
 
     @property
     def fields(self) -> Mapping[str, Any]:  # type: ignore[override]
@@ -232,7 +232,7 @@ class MmaFP8Op(MmaF8F6F4Op):
     """The tcgen05.mma of Float8E4M3FN and Float8E5M2 in any mix; see `MmaF8F6F4Op`."""
 
 
-def _check(op: BlockMma) -> None:
+def _check_operand_types(op: BlockMma) -> None:
     """DSLTypeError, with the choices there are, unless the hardware has this instruction."""
     name, kind = type(op).__name__, KINDS[op.kind]
     for letter, dtype in (("A", op.a_dtype), ("B", op.b_dtype)):

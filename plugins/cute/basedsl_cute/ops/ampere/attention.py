@@ -237,11 +237,13 @@ def forward_kernel(
 
         own_thread = mma.get_slice(thread)
         result = own_thread.partition_C(cute.make_identity_tensor((m, head_v)))
-        finish(
+        finish_rows(
             softmax,
             sums,
             as_rows(result),
-            Result(out, lse, sinks, variant, sequence, own, own + split * q.shape[3], split == 0),
+            AttentionResult(
+                out, lse, sinks, variant, sequence, own, own + split * q.shape[3], split == 0
+            ),
             tile * m,
             head,
             cfg.packed,
@@ -249,7 +251,7 @@ def forward_kernel(
 
 
 @dataclass
-class Result:
+class AttentionResult:
     """The result of a kernel: the tensors that it writes, the sequence, and its batch in them.
     `is_first` is True for the one of several splits that counts the sinks. Results are multiplied
     by `scale`, if any.
@@ -267,7 +269,7 @@ class Result:
 
 
 @cute.jit
-def finish(
+def finish_rows(
     softmax,
     sums,
     coords,

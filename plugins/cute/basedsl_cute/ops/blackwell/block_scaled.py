@@ -12,7 +12,7 @@ from typing import Any
 import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute import utils
-from basedsl_cute.ops.blackwell.config import SCALED, Config, Kinds
+from basedsl_cute.ops.blackwell.config import SCALED, BlackwellGemmKinds, Config
 from basedsl_cute.ops.blackwell.gemm import launch_gemm, load_atoms
 from basedsl_cute.ops.blackwell.quantize import FORMATS, scales_of
 from basedsl_cute.ops.blackwell.shapes import scale_mma, shapes_of, tiled_mma
@@ -22,7 +22,7 @@ from basedsl_cute.utils import blockscaled_layout
 __all__ = ["SCALED", "Config", "block_scaled_gemm"]
 
 
-def _kinds(c: Any, forms: tuple[str, str], out_form: str | None) -> Kinds:
+def _kinds(c: Any, forms: tuple[str, str], out_form: str | None) -> BlackwellGemmKinds:
     """The element types; DSLTypeError for formats that no instruction multiplies."""
     for form in (*forms, *([] if out_form is None else [out_form])):
         if form not in FORMATS:
@@ -37,12 +37,12 @@ def _kinds(c: Any, forms: tuple[str, str], out_form: str | None) -> Kinds:
     made = None if out_form is None else FORMATS[out_form]
     dtype = c.element_type if made is None else made.element
     major_c = utils.LayoutEnum.from_tensor(c)
-    return Kinds(a.element, b.element, dtype, row, row, major_c, cute.Float32, a.scale, a.vector,
-                 made)  # fmt: skip
+    types = a.element, b.element, dtype
+    return BlackwellGemmKinds(*types, row, row, major_c, cute.Float32, a.scale, a.vector, made)
 
 
 def _scale_atoms(
-    factors: Any, extents: Any, mma: Any, shapes: Any, kinds: Kinds, cfg: Config
+    factors: Any, extents: Any, mma: Any, shapes: Any, kinds: BlackwellGemmKinds, cfg: Config
 ) -> tuple[Any, ...]:
     """The TMA atoms of the factors of A and B with their tensors of coordinates."""
     tensors = [

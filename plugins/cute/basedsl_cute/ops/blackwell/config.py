@@ -14,7 +14,6 @@ from basedsl import DSLTypeError
 from basedsl_cute import Int8
 from basedsl_cute.hardware.targets import TARGETS
 from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS
-from basedsl_cute.utils import blackwell_choices as choices
 
 __all__ = [
     "CANDIDATES",
@@ -97,7 +96,7 @@ class Config:
         return min(12, room // (self.stage_bytes(vector) + 16))
 
 
-class Kinds(NamedTuple):
+class BlackwellGemmKinds(NamedTuple):
     """Element types and contiguous modes (`LayoutEnum`) of A, B and C, the accumulators, and the
     scale factors of A and B.
     """
@@ -241,8 +240,3 @@ def choose_config(
         candidates,
         key=lambda cfg: gemm_seconds(cfg, m, n, k, bits, bits_of_c, batches, processors, vector),
     )
-
-
-def output_of(kinds: Kinds) -> choices.EpilogueMatrix:
-    """Return C as the choice of an epilogue's tile takes it."""
-    return choices.EpilogueMatrix(kinds.c.width, kinds.major_c.is_m_major_c())

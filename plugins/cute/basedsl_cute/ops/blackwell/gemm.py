@@ -18,7 +18,7 @@ import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute import arch, pipeline, utils
 from basedsl_cute.nvgpu import tcgen05, tma
-from basedsl_cute.ops.blackwell.config import DEFAULT, Config, Kinds, choose_config
+from basedsl_cute.ops.blackwell.config import DEFAULT, BlackwellGemmKinds, Config, choose_config
 from basedsl_cute.ops.blackwell.epilogue import epilogue_warps
 from basedsl_cute.ops.blackwell.roles import (
     FREE_BARRIER,
@@ -184,7 +184,7 @@ def scales_in_tensor_memory(
     return placed[0], placed[1], copies
 
 
-def operand_kinds(a: Any, b: Any, c: Any) -> Kinds:
+def operand_kinds(a: Any, b: Any, c: Any) -> BlackwellGemmKinds:
     """Element types, contiguous modes and accumulators; DSLTypeError unless all have three
     modes.
     """
@@ -197,7 +197,7 @@ def operand_kinds(a: Any, b: Any, c: Any) -> Kinds:
     major_a, major_b, major_c = (utils.LayoutEnum.from_tensor(x) for x in (a, b, c))
     acc = cute.Int32 if a.element_type.is_integer else cute.Float32
     types = (a.element_type, b.element_type, c.element_type)
-    return Kinds(*types, major_a, major_b, major_c, acc)
+    return BlackwellGemmKinds(*types, major_a, major_b, major_c, acc)
 
 
 @cute.jit
@@ -237,7 +237,9 @@ def gemm(
     launch_gemm(mma, given, c, blocks, kinds, cfg, epilogue_op, operands, (), stream)
 
 
-def load_atoms(a: Any, b: Any, mma: Any, shapes: Any, kinds: Kinds, cfg: Config) -> tuple[Any, ...]:
+def load_atoms(
+    a: Any, b: Any, mma: Any, shapes: Any, kinds: BlackwellGemmKinds, cfg: Config
+) -> tuple[Any, ...]:
     """Return the TMA atoms of A and B with their tensors of coordinates."""
     made = []
     for x, layout, stored, atom_of, cluster_atom in (

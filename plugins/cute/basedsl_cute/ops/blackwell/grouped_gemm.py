@@ -16,7 +16,7 @@ import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute import arch, pipeline, utils
 from basedsl_cute.nvgpu import tma
-from basedsl_cute.ops.blackwell.config import Config, Kinds
+from basedsl_cute.ops.blackwell.config import BlackwellGemmKinds, Config
 from basedsl_cute.ops.blackwell.gemm import columns, load_atoms
 from basedsl_cute.ops.blackwell.roles import (
     EPILOGUE_BARRIER,
@@ -53,7 +53,7 @@ from basedsl_cute.utils.group_scheduler import (
 from basedsl_cute.utils.tensormap_manager import TensorMapUpdateMode
 from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
 
-__all__ = ["DEFAULT", "MAPS", "Config", "Kinds", "grouped_gemm", "tables"]
+__all__ = ["DEFAULT", "MAPS", "BlackwellGemmKinds", "Config", "grouped_gemm", "tables"]
 
 DEFAULT = Config(dynamic=False)
 MAPS = 3  # tensor maps of a block: of A, of B, of C

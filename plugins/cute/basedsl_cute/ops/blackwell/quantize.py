@@ -15,14 +15,22 @@ import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute import algebra, arch
 
-__all__ = ["FORMATS", "Format", "factor_of", "quantize", "quantized", "scale_bytes", "scales_of"]
+__all__ = [
+    "FORMATS",
+    "BlockScaledFormat",
+    "factor_of",
+    "quantize",
+    "quantized",
+    "scale_bytes",
+    "scales_of",
+]
 
 _THREADS = 128
 _EXPONENT = 23  # the first bit of a Float32's exponent, whose bias is 127
 _LARGEST_E2M1 = 6.0
 
 
-class Format(NamedTuple):
+class BlockScaledFormat(NamedTuple):
     """A block-scaled format: elements, factors, the elements of a factor, and the exponent of the
     largest element.
     """
@@ -34,10 +42,10 @@ class Format(NamedTuple):
 
 
 FORMATS = {
-    "mxfp8": Format(cute.Float8E4M3FN, cute.Float8E8M0FNU, 32, 8),
-    "mxfp8_e5m2": Format(cute.Float8E5M2, cute.Float8E8M0FNU, 32, 15),
-    "mxfp4": Format(cute.Float4E2M1FN, cute.Float8E8M0FNU, 32, 2),
-    "nvfp4": Format(cute.Float4E2M1FN, cute.Float8E4M3FN, 16, 2),
+    "mxfp8": BlockScaledFormat(cute.Float8E4M3FN, cute.Float8E8M0FNU, 32, 8),
+    "mxfp8_e5m2": BlockScaledFormat(cute.Float8E5M2, cute.Float8E8M0FNU, 32, 15),
+    "mxfp4": BlockScaledFormat(cute.Float4E2M1FN, cute.Float8E8M0FNU, 32, 2),
+    "nvfp4": BlockScaledFormat(cute.Float4E2M1FN, cute.Float8E4M3FN, 16, 2),
 }
 
 

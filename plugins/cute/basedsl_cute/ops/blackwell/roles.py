@@ -17,7 +17,7 @@ __all__ = [
     "SCHEDULER_WARP",
     "TMA_WARP",
     "Loads",
-    "Operand",
+    "OperandLoads",
     "Schedule",
     "divided",
     "load_warp",
@@ -35,7 +35,7 @@ EPILOGUE_BARRIER, _TMEM_BARRIER, FREE_BARRIER = 1, 2, 3
 _THREAD = pipeline.Agent.Thread
 
 
-class Operand(NamedTuple):
+class OperandLoads(NamedTuple):
     """The loads of one operand: TMA atom, this block's tiles (box, tiles along M or N, along K,
     batches), their stages and the blocks that get them.
     """
@@ -50,8 +50,8 @@ class Loads(NamedTuple):
     """The loads of a block: their pipeline, and the operands with tiles along M and along N."""
 
     pipeline: Any
-    along_m: list[Operand]
-    along_n: list[Operand]
+    along_m: list[OperandLoads]
+    along_n: list[OperandLoads]
 
 
 class Schedule(NamedTuple):
@@ -103,7 +103,7 @@ def steps_of(work: Any, k_tiles: Any) -> Any:
     return work.group_search_result.cta_tile_count_k if k_tiles is None else k_tiles
 
 
-def divided(atom: Any, at: Any, blocks: Any, stages: Any, tiles: Any, mask: Any) -> Operand:
+def divided(atom: Any, at: Any, blocks: Any, stages: Any, tiles: Any, mask: Any) -> OperandLoads:
     """Return the loads of an operand, given its stages (MMA, MMA_M, MMA_K, stage), its tiles as the
     MMA partitions them, and this block's place among the `blocks` that share them.
     """
@@ -111,7 +111,7 @@ def divided(atom: Any, at: Any, blocks: Any, stages: Any, tiles: Any, mask: Any)
         atom, at, cute.make_layout(blocks), cute.group_modes(stages, 0, 3),
         cute.group_modes(tiles, 0, 3),
     )  # fmt: skip
-    return Operand(atom, cute.filter_zeros(tiles), cute.filter_zeros(stages), mask)
+    return OperandLoads(atom, cute.filter_zeros(tiles), cute.filter_zeros(stages), mask)
 
 
 @cute.jit

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import basedsl_cute as cute
 from basedsl_cute import algebra
 from basedsl_cute.nvgpu.tcgen05 import CtaGroup
-from basedsl_cute.ops.blackwell.config import Config, Kinds, check_config
+from basedsl_cute.ops.blackwell.config import BlackwellGemmKinds, Config, check_config
 from basedsl_cute.utils import blackwell_helpers as sm100
 from basedsl_cute.utils import blockscaled_layout
 
@@ -53,13 +53,13 @@ class Shapes(NamedTuple):
     scales: Any  # ScaleShapes, None without scale factors
 
 
-def tiled_mma(kinds: Kinds, cfg: Config) -> Any:
+def tiled_mma(kinds: BlackwellGemmKinds, cfg: Config) -> Any:
     """Return the tiled MMA of a tile, with scale factors if there are any."""
     group = CtaGroup.TWO if cfg.pair else CtaGroup.ONE
     return _tiled_mma(kinds, group, cfg.tile)
 
 
-def scale_mma(kinds: Kinds, cfg: Config) -> Any:
+def scale_mma(kinds: BlackwellGemmKinds, cfg: Config) -> Any:
     """Return the MMA of one block that partitions the scale factors of B: N in whole 128."""
     return _tiled_mma(kinds, CtaGroup.ONE, (algebra.SCALE_ROWS, _scale_rows(cfg)))
 
@@ -68,7 +68,7 @@ def _scale_rows(cfg: Config) -> int:
     return -(-cfg.tile[1] // algebra.SCALE_ROWS) * algebra.SCALE_ROWS
 
 
-def _tiled_mma(kinds: Kinds, group: Any, tile: Any) -> Any:
+def _tiled_mma(kinds: BlackwellGemmKinds, group: Any, tile: Any) -> Any:
     majors = (kinds.major_a.mma_major_mode(), kinds.major_b.mma_major_mode())
     if kinds.scale is not None:
         return sm100.make_blockscaled_trivial_tiled_mma(
@@ -77,7 +77,7 @@ def _tiled_mma(kinds: Kinds, group: Any, tile: Any) -> Any:
     return sm100.make_trivial_tiled_mma(kinds.a, kinds.b, *majors, kinds.acc, group, tile)
 
 
-def shapes_of(mma: Any, kinds: Kinds, cfg: Config) -> Shapes:
+def shapes_of(mma: Any, kinds: BlackwellGemmKinds, cfg: Config) -> Shapes:
     """Return the layouts of the kernel; DSLTypeError for a `cfg` that exceeds a block's memory."""
     k = 4 * mma.shape_mnk[2]
     tiler = (*cfg.tile, k)
@@ -107,7 +107,7 @@ def shapes_of(mma: Any, kinds: Kinds, cfg: Config) -> Shapes:
     )  # fmt: skip
 
 
-def load_bytes(shapes: Shapes, kinds: Kinds, cfg: Config) -> int:
+def load_bytes(shapes: Shapes, kinds: BlackwellGemmKinds, cfg: Config) -> int:
     """Return the bytes of a stage of A, B and their scale factors, of both blocks of a pair."""
     given = [(shapes.a, kinds.stored[0]), (shapes.b, kinds.stored[1])]
     if shapes.scales is not None:

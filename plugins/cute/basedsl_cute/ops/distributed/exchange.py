@@ -26,7 +26,7 @@ DEPTH = 4
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExchangePlan:
     """The static shape of an exchange of elements of `dtype`. A chunk is `threads` x `unroll`
     vectors of `vector` elements, and a ring has room for `chunk_bytes` in each place.
     """
@@ -53,25 +53,25 @@ def ring_bytes(blocks: int, ranks: int, chunk_bytes: int) -> int:
     return blocks * DEPTH * ranks * chunk_bytes
 
 
-def address_of(x: Any, first: Any, plan: Plan) -> Any:
+def address_of(x: Any, first: Any, plan: ExchangePlan) -> Any:
     """Return the address of vector `first` of the flat tensor `x`."""
     return x.iterator.toint() + cute.Int64(first) * plan.vector_bytes
 
 
-def ring_address(w: Any, rank: Any, turn: Any, source: Any, plan: Plan) -> Any:
+def ring_address(w: Any, rank: Any, turn: Any, source: Any, plan: ExchangePlan) -> Any:
     """Return the address of this block's chunk of `source` in the rings of `rank`."""
     place = turn.to(cute.Int32) & (DEPTH - 1)
     place = (arch.block_idx()[0] * DEPTH + place) * w.num_ranks + source
     return w.peer(rank).iterator.toint() + cute.Int64(place) * plan.chunk_bytes
 
 
-def vectors_at(address: Any, plan: Plan) -> Any:
+def vectors_at(address: Any, plan: ExchangePlan) -> Any:
     """Return the vectors from an address on, a tensor (elements of a vector, vectors)."""
     pointer = cute.make_ptr(plan.dtype, address, "gmem", assumed_align=plan.vector_bytes)
     return cute.make_tensor(pointer, cute.make_layout((plan.vector, 1 << 24), (1, plan.vector)))
 
 
-def fragment_of(plan: Plan, dtype: Any = None) -> Any:
+def fragment_of(plan: ExchangePlan, dtype: Any = None) -> Any:
     """Return registers for this thread's vectors of a chunk."""
     return cute.make_rmem_tensor((plan.vector, plan.unroll), dtype or plan.dtype)
 
@@ -173,7 +173,7 @@ def sum_chunks(own: Any, count: Any, w: Any, turn: Any, total: Any, plan: cute.C
         total.store(value)
 
 
-def rounded(total: Any, plan: Plan) -> Any:
+def rounded(total: Any, plan: ExchangePlan) -> Any:
     """Return Float32 registers rounded to the elements' type."""
     if plan.dtype is cute.Float32:
         return total

@@ -11,15 +11,19 @@ from typing import Any
 
 import basedsl_cute as cute
 from basedsl_cute import arch, pipeline
+from basedsl_cute.distributed.signals import now
 from basedsl_cute.nvgpu import tma
 from basedsl_cute.ops.distributed.product_parts import (
+    MOVERS,
     ShardScheduler,
     copy_part,
-    end_launch,
+    count_launch,
     half_address,
+    has_read,
     launch_number,
     matrices_at,
     take_number,
+    wait_until,
 )
 from basedsl_cute.ops.hopper.collective import (
     LoadParams,
@@ -33,20 +37,27 @@ from basedsl_cute.ops.hopper.collective import (
 from basedsl_cute.ops.hopper.config import check_config
 from basedsl_cute.ops.hopper.gemm import Output, consumer_warpgroup
 
+_READERS = MOVERS + 1  # warps that read the number of the launch
+
 
 @cute.jit
 def _push_shard(
-    x: Any, w: Any, turn: Any, rows: Any, k: Any, half_bytes: Any, plan: cute.Constexpr
+    x: Any, w: Any, turn: Any, rows: Any, k: Any, half_bytes: Any, pace: Any, plan: cute.Constexpr
 ):
-    """Push this rank's shard to all peers, by one of the movers, in chunks. Each rank begins with
-    the peer that needs its shard first.
+    """Push this rank's shard to all peers, by one of the movers, in chunks, one each `pace`
+    nanoseconds of the grid. Each rank begins with the peer that needs its shard first.
+
+    Chunks that come faster than the link takes them would hold up the loads of the tensor cores.
     """
+    begin = now()
     parts = cute.ceil_div(k, plan.columns)
     chunks = cute.ceil_div(rows, plan.lines) * parts
     own = w.rank.to(cute.Int64) * rows * k * 2
-    number = take_number(w)
+    number = take_number(w, turn)
     while number < (w.num_ranks - 1) * chunks:
-        following = take_number(w)  # its answer takes as long as a part of a chunk
+        if pace > 0:
+            wait_until(begin + cute.Int64(number) * pace)
+        following = take_number(w, turn)  # its answer takes as long as a part of a chunk
         chunk = number % chunks
         peer = (w.rank + w.num_ranks - 1 - number // chunks) % w.num_ranks
         row, column = chunk // parts * plan.lines, chunk % parts * plan.columns
@@ -69,9 +80,7 @@ def _wait_for_rows(
     of_a_tile = plan.cfg.tile[0] // plan.lines
     first = m * of_a_tile
     last = cute.min(first + of_a_tile, cute.ceil_div(rows, plan.lines))
-    for chunk in range(first * parts + arch.lane_idx(), last * parts, arch.WARP_SIZE):
-        w.signals.wait(source, turn + 1, chunk)
-    arch.sync_warp()
+    w.signals.wait_all(source, turn + 1, first * parts, last * parts)
     arch.fence_proxy("async.global")
 
 
@@ -128,6 +137,7 @@ def gather_product_kernel(
     rows: cute.Int32,
     k: cute.Int32,
     half_bytes: cute.Int64,
+    pace: cute.Int32,
     plan: cute.Constexpr,
 ):
     """The product of all ranks' rows with this rank's B; see the module."""
@@ -141,16 +151,20 @@ def gather_product_kernel(
         wait_for_predecessor(cfg)
         turn = launch_number(w)
         if block.warp == 0:
+            has_read(_READERS)
             own = LoadParams(block.pipeline, load_x, tma_x, block.sa, load_b, tma_b, block.sb)
             loads = own._replace(atom_a=load_a, tma_a=tma_a)
             _load_tiles(own, loads, scheduler, work, k_tiles, w, rows, k, turn, plan)
         else:
-            _push_shard(x, w, turn, rows, k, half_bytes, plan)
+            if block.warp == 1:
+                count_launch(w, turn, _READERS)
+            else:
+                has_read(_READERS)
+            _push_shard(x, w, turn, rows, k, half_bytes, pace, plan)
     else:
         arch.setmaxregister_increase(cfg.consumer_registers)
         output = Output(store_c, tma_c)
         consumer_warpgroup(block, output, scheduler, work, k_tiles, kinds, cfg, None)
-    end_launch(w)
 
 
 @cute.jit
@@ -163,12 +177,14 @@ def gather_product(
     n: cute.Int32,
     k: cute.Int32,
     half_bytes: cute.Int64,
+    pace: cute.Int32,
     blocks: cute.Int32,
     stream: cute.Int64,
     plan: cute.Constexpr,
 ):
     """Launch `gather_product_kernel` on flat tensors: `x` (rows, k), `b` (n, k), and `y` of the
-    rows of all ranks, n columns each. `half_bytes` are those of half of the memory `w`.
+    rows of all ranks, n columns each. `half_bytes` are those of half of the memory `w`; a chunk is
+    pushed each `pace` nanoseconds, or as fast as it goes if that is 0.
     """
     kinds, cfg = plan.kinds, plan.cfg
     check_majors(kinds)
@@ -187,7 +203,7 @@ def gather_product(
     schedule, grid = tile_schedule((rows, n, ranks), blocks, cfg)
     gather_product_kernel(
         x, load_x, tma_x, load_a, tma_a, load_b, tma_b, store_c, tma_c, w, schedule,
-        cute.ceil_div(k, cfg.tile[2]), rows, k, half_bytes, plan,
+        cute.ceil_div(k, cfg.tile[2]), rows, k, half_bytes, pace, plan,
     ).launch(
         grid=grid,
         block=(cfg.threads, 1, 1),

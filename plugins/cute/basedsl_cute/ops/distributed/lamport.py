@@ -44,11 +44,11 @@ def _place(w: Any, rank: Any, turn: Any, slot: Any, source: Any, width: int) -> 
     return w.peer(rank).iterator.toint() + cute.Int64(vector) * 16
 
 
-def _store(address: Any, words: Any) -> None:
+def _store_words(address: Any, words: Any) -> None:
     arch.inline_ptx("st.relaxed.sys.global.v4.b32 [$0], {$1, $2, $3, $4};", [address, *words], ())
 
 
-def _load(address: Any) -> Any:
+def _load_words(address: Any) -> Any:
     return arch.inline_ptx(
         "ld.relaxed.sys.global.v4.b32 {$0, $1, $2, $3}, [$4];", [address], [cute.Uint32] * _WORDS
     )
@@ -57,12 +57,12 @@ def _load(address: Any) -> Any:
 @cute.jit
 def _arrived(address: Any, w: Any, slot: Any, source: Any):
     """Read the vector at `address` until none of its words is empty."""
-    a, b, c, d = _load(address)
+    a, b, c, d = _load_words(address)
     waits = cute.Boolean(a == EMPTY or b == EMPTY or c == EMPTY or d == EMPTY)
     if waits:
         begin = now()
         while waits:
-            a, b, c, d = _load(address)
+            a, b, c, d = _load_words(address)
             waits = cute.Boolean(a == EMPTY or b == EMPTY or c == EMPTY or d == EMPTY)
             if waits:
                 waits = cute.Boolean(w.signals.is_patient(begin, source, 0, EMPTY, slot))
@@ -78,7 +78,7 @@ def push_vector(own: Any, w: Any, turn: Any, slot: Any, width: cute.Constexpr):
         bits[n] = words[n]
     for step in cute.range_constexpr(1, w.num_ranks):
         peer = (w.rank + step) % w.num_ranks
-        _store(_place(w, peer, turn, slot, w.rank, width), words)
+        _store_words(_place(w, peer, turn, slot, w.rank, width), words)
 
 
 @cute.jit
@@ -111,7 +111,7 @@ def empty_buffers(w: Any, turn: Any, slot: Any, width: cute.Constexpr):
     empty = [cute.Uint32(EMPTY)] * _WORDS
     for source in cute.range_constexpr(w.num_ranks):
         if source != w.rank:
-            _store(_place(w, w.rank, turn + 2, slot, source, width), empty)
+            _store_words(_place(w, w.rank, turn + 2, slot, source, width), empty)
 
 
 @cute.kernel

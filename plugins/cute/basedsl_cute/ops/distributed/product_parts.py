@@ -1,5 +1,5 @@
 """Parts of products that communicate while tensor cores multiply: the order of tiles, the memory of
-the ranks, the chunks that idle warps move, and the end of a launch.
+the ranks, the chunks that idle warps move, and the count of launches.
 
 The rows of the larger matrix are in as many *shards* as there are ranks. The kernels are those of
 `ops.hopper.gemm` with shards as batches: warp 0 of the producer's warpgroup loads tiles; its other
@@ -16,7 +16,8 @@ from typing import Any
 import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.algebra.ignored_location import takes_location
-from basedsl_cute.ops.hopper.config import Config, Kinds
+from basedsl_cute.distributed.signals import now
+from basedsl_cute.ops.hopper.config import Config, HopperGemmKinds
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.tile_scheduler import StaticPersistentTileScheduler, WorkTileInfo
 
@@ -25,26 +26,29 @@ MOVERS = 3
 
 VECTOR = 8  # elements of 16 bits that a thread moves at once
 _UNROLL = 4
-_TURN, _ENDED, _TAKEN = range(3)  # the counters that a launch uses
+_TURN, _BEGUN, _TAKEN = range(3)  # the counters that a launch uses; of the last there are two
+_READ = 7  # the hardware barrier of the warps that have read the number of the launch
 
 
 @dataclass(frozen=True)
 class ProductPlan:
     """The static shape of a product of elements of `dtype`, of 16 bits: the configuration `cfg` of
     its kernel, and the chunk of X, `lines` x `columns`, that is pushed, and flagged, together. The
-    lines divide the rows of a tile; the columns are 64, 128 or 256.
+    lines divide the rows of a tile; the columns are 64, 128 or 256. Of a tile that stays in
+    registers while the next one is multiplied, a piece is stored to its rank after `every` steps.
     """
 
     dtype: Any
     cfg: Config
     lines: int = 64
     columns: int = 128
+    every: int = 1
 
     @property
-    def kinds(self) -> Kinds:
+    def kinds(self) -> HopperGemmKinds:
         """A (M, K, shards), B (N, K) and C (M, N, shards), each with rows one after the other."""
         row = sm90.LayoutEnum.ROW_MAJOR
-        return Kinds(self.dtype, self.dtype, self.dtype, row, row, row, True)
+        return HopperGemmKinds(self.dtype, self.dtype, self.dtype, row, row, row, True)
 
 
 class ShardScheduler(StaticPersistentTileScheduler):
@@ -94,10 +98,15 @@ def matrices_at(address: Any, dtype: Any, shape: tuple[Any, ...], stride: Any = 
 
 def mover_number() -> Any:
     """Return the number of this warp among the movers of the grid."""
+    warp = arch.make_warp_uniform(arch.warp_idx())
+    return block_number() * MOVERS + warp - 1
+
+
+def block_number() -> Any:
+    """Return the number of this block in the grid, x fastest."""
     x, y, z = arch.block_idx()
     width, height, _ = arch.grid_dim()
-    warp = arch.make_warp_uniform(arch.warp_idx())
-    return (x + width * (y + height * z)) * MOVERS + warp - 1
+    return x + width * (y + height * z)
 
 
 def num_blocks() -> Any:
@@ -151,7 +160,7 @@ def launch_number(w: Any) -> Any:
 
 
 @cute.jit
-def take_number(w: Any) -> Any:
+def take_number(w: Any, turn: Any) -> Any:
     """Return the next number of what the movers of a launch share out, from 0 on, by one warp.
 
     So those that are resident do all of it: blocks that come later, because other kernels hold
@@ -159,18 +168,39 @@ def take_number(w: Any) -> Any:
     """
     number = cute.Int32(0)
     if arch.lane_idx() == 0:
-        number = w.signals.add_counter(_TAKEN, 1).to(cute.Int32)
+        number = w.signals.add_counter(_taken(turn), 1).to(cute.Int32)
     return arch.shuffle_sync(number, 0)
 
 
+def _taken(turn: Any) -> Any:
+    return _TAKEN + (turn & 1).to(cute.Int32)
+
+
 @cute.jit
-def end_launch(w: Any):
-    """Count this block as ended; the last one of the launch counts the launch."""
-    arch.sync_threads()
-    if arch.thread_idx()[0] == 0:
-        turn = launch_number(w)
-        before = w.signals.add_counter(_ENDED, 1)
+def count_launch(w: Any, turn: Any, readers: cute.Constexpr):
+    """Count this block as begun, by the first of the movers; the last block counts the launch.
+
+    `readers` warps, this one among them, call this or `has_read` when they have read the number of
+    the launch: the next one's is there once all warps of all blocks have. At the end, where nothing
+    else is to be done meanwhile, counting would take 2 us.
+    """
+    arch.barrier(_READ, readers * arch.WARP_SIZE)
+    if arch.lane_idx() == 0:
+        before = w.signals.add_counter(_BEGUN, 1)
         if before == (num_blocks() - 1).to(cute.Uint32):
-            w.signals.set_counter(_ENDED, 0)
-            w.signals.set_counter(_TAKEN, 0)
+            w.signals.set_counter(_BEGUN, 0)
+            w.signals.set_counter(_taken(turn + 1), 0)
             w.signals.set_counter(_TURN, turn + 1)
+
+
+def has_read(readers: int) -> None:
+    """Say that this warp has read the number of the launch; see `count_launch`."""
+    arch.barrier_arrive(_READ, readers * arch.WARP_SIZE)
+
+
+@cute.jit
+def wait_until(time: Any):
+    """Wait until `now()` is a time, by one warp."""
+    while now() < time:
+        arch.nanosleep(64)
+    arch.sync_warp()

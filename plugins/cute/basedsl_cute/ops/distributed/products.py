@@ -14,6 +14,7 @@ from basedsl import DSLCallError, DSLTypeError
 from basedsl_cute.distributed import SymmetricTensor, simulated
 from basedsl_cute.ops.distributed.gather_product import gather_product
 from basedsl_cute.ops.distributed.launches import Flat, Launch, Launches
+from basedsl_cute.ops.distributed.product_pace import PACE, Rounds, push_pace, store_pace
 from basedsl_cute.ops.distributed.product_parts import MOVERS, VECTOR, ProductPlan
 from basedsl_cute.ops.distributed.scatter_product import scatter_product
 from basedsl_cute.ops.hopper.config import CANDIDATES, Config, fastest_config
@@ -38,8 +39,8 @@ class ProductWorkspace:
     """The memory that the products of one group communicate through, on one rank.
 
     Calls with one workspace are in the same order on all ranks, and on one stream. `blocks` is the
-    number of multiprocessors, on all of which a product runs. Made by `product_workspace` and
-    `simulated_product_workspaces`.
+    number of multiprocessors, on all of which a product runs; `pace` the part of the time that a
+    transfer has which it takes. Made by `product_workspace` and `simulated_product_workspaces`.
     """
 
     def __init__(
@@ -48,8 +49,9 @@ class ProductWorkspace:
         nbytes: int,
         blocks: int,
         stream: Callable[[], int] = lambda: 0,
+        pace: float = PACE,
     ) -> None:
-        self.memory = memory
+        self.memory, self.pace = memory, pace
         self.half_bytes = nbytes // 2 // _HALF_ALIGN * _HALF_ALIGN
         self.blocks = blocks
         self._launches = Launches(stream)
@@ -101,7 +103,9 @@ class ProductWorkspace:
         lines, columns = _chunk(rows, k, cfg.tile[0], self.blocks * MOVERS * 2)
         self._check_room(ranks * rows * k, -(-rows // lines) * -(-k // columns))
         plan = _plan(a.dtype, cfg, lines, columns)
-        numbers = rows, n, k, self.half_bytes, self.blocks
+        chunks = -(-rows // lines) * -(-k // columns)
+        rounds = Rounds(cfg, rows, n, k, ranks, self.blocks)
+        numbers = rows, n, k, self.half_bytes, push_pace(rounds, chunks, self.pace), self.blocks
         return Launch(gather_product, self.memory, numbers, (plan,))
 
     def _scatter(
@@ -118,8 +122,9 @@ class ProductWorkspace:
         tiles = -(-rows // cfg.tile[0]) * -(-n // cfg.tile[1]) * cfg.warpgroups_per_tile
         twice = 2 if everywhere else 1
         self._check_room(twice * every * n, twice * tiles)
-        plan = _plan(a.dtype, cfg)
-        numbers = rows, n, k, self.half_bytes, self.blocks
+        pace, every = store_pace(Rounds(cfg, rows, n, k, ranks, self.blocks), self.pace)
+        plan = _plan(a.dtype, cfg, every=every)
+        numbers = rows, n, k, self.half_bytes, pace, self.blocks
         return Launch(scatter_product, self.memory, numbers, (everywhere, plan))
 
     def _check_room(self, elements: int, flags: int) -> None:
@@ -215,14 +220,16 @@ def _chosen(
 
 
 @functools.cache
-def _plan(dtype: Any, cfg: Config, lines: int = 64, columns: int = 128) -> ProductPlan:
+def _plan(
+    dtype: Any, cfg: Config, lines: int = 64, columns: int = 128, every: int = 1
+) -> ProductPlan:
     """The plan, one object for equal ones: native calls compare static arguments by identity."""
-    return ProductPlan(dtype, cfg, lines, columns)
+    return ProductPlan(dtype, cfg, lines, columns, every)
 
 
 def simulated_product_workspaces(
-    world: Any, nbytes: int, blocks: int = 2, timeout: float = 30.0
+    world: Any, nbytes: int, blocks: int = 2, timeout: float = 30.0, pace: float = 0.0
 ) -> list[ProductWorkspace]:
     """Make a workspace of products for each simulated rank of `world`."""
     made = simulated(world, nbytes, np.uint8, slots=SLOTS, timeout=timeout)
-    return [ProductWorkspace(one, nbytes, blocks) for one in made]
+    return [ProductWorkspace(one, nbytes, blocks, pace=pace) for one in made]

@@ -17,18 +17,22 @@ from typing import Any, NamedTuple
 
 import basedsl_cute as cute
 from basedsl_cute import arch, pipeline
+from basedsl_cute.distributed.signals import now
 from basedsl_cute.nvgpu import tma
 from basedsl_cute.ops.distributed.product_parts import (
     MOVERS,
     ProductPlan,
     ShardScheduler,
+    block_number,
     copy_part,
-    end_launch,
+    count_launch,
     half_address,
+    has_read,
     launch_number,
     matrices_at,
     mover_number,
     num_blocks,
+    wait_until,
 )
 from basedsl_cute.ops.hopper.collective import (
     LoadParams,
@@ -98,6 +102,7 @@ class Exchange:
     rows: Any
     n: Any
     half_bytes: Any
+    pace: Any  # nanoseconds from one stored piece to the next, of a tile that does not wait
     plan: ProductPlan
     everywhere: bool
     turn: Any = None  # the number of the launch, from `begun` on
@@ -120,7 +125,26 @@ class Exchange:
             [pieces_of(one)[1] for one in parts],
             [pieces_of(one)[1] for one in sums],
         )
-        return replace(self, turn=launch_number(self.w), targets=targets)
+        turn = launch_number(self.w)
+        has_read(_readers(self.plan))
+        return replace(self, turn=turn, targets=targets)
+
+    @property
+    def every(self) -> int:
+        """The steps of K from the store of a piece to that of the next one."""
+        return self.plan.every
+
+    def phase(self, consumer: Any) -> Any:
+        """The step, of `every`, in which this consumer stores: not all blocks do it in the same."""
+        return (block_number() * self.plan.cfg.consumers + consumer) % self.every
+
+    def clock(self) -> Any:
+        """Return the time at which an epilogue begins."""
+        return now()
+
+    def pause(self, epi_store: Any, tile_idx: Any, begin: Any, i: int) -> None:
+        """Wait until it is the turn of piece `i` of a peer's tile, of an epilogue since `begin`."""
+        _pause(self, epi_store, tile_idx, begin, i)
 
     def receive(self, epi_store: Any, pieces: Any, tile_idx: Any) -> None:
         """Add to a tile's sums what peers have stored here."""
@@ -128,7 +152,7 @@ class Exchange:
 
     def store(self, epi_store: Any, source: Any, where: Any) -> None:
         """Start the store of a piece from its slot to where it belongs."""
-        _store(self, source, where)
+        _store_piece(self, source, where)
 
     def announce(self, epi_store: Any, tile_idx: Any) -> None:
         """Wait until the pieces of a tile are where they belong, and notify the rank."""
@@ -146,6 +170,18 @@ class Exchange:
         """The tiles of a shard along M and N."""
         bm, bn, _ = self.plan.cfg.tile
         return cute.ceil_div(self.rows, bm), cute.ceil_div(self.n, bn)
+
+
+def _readers(plan: ProductPlan) -> int:
+    """The warps that read the number of the launch: consumers and movers."""
+    return plan.cfg.consumers * 4 + MOVERS
+
+
+@cute.jit
+def _pause(exchange, epi_store, tile_idx, begin, i: cute.Constexpr):
+    if exchange.pace > 0 and tile_idx[2] != exchange.w.rank and epi_store.is_storer:
+        first = exchange.pace * block_number() // num_blocks()
+        wait_until(begin + (first + i * exchange.pace).to(cute.Int64))
 
 
 @cute.jit
@@ -175,7 +211,7 @@ def _receive(exchange, epi_store, pieces, tile_idx):
 
 
 @cute.jit
-def _store(exchange, source, where):
+def _store_piece(exchange, source, where):
     w, stores, targets = exchange.w, exchange.stores, exchange.targets
     row, column, shard = where
     here = (row, column, w.rank, (exchange.turn & 1).to(cute.Int32))
@@ -245,6 +281,7 @@ def scatter_product_kernel(
     rows: cute.Int32,
     n: cute.Int32,
     half_bytes: cute.Int64,
+    pace: cute.Int32,
     plan: cute.Constexpr,
     everywhere: cute.Constexpr,
 ):
@@ -261,15 +298,20 @@ def scatter_product_kernel(
         if block.warp == 0:
             loads = LoadParams(block.pipeline, load_a, tma_a, block.sa, load_b, tma_b, block.sb)
             producer_warp(loads, scheduler, work, k_tiles, cfg)
-        elif cute.const_expr(everywhere):
+        else:
             wait_for_predecessor(cfg)
-            _copy_sums(y, w, launch_number(w), (rows, n), half_bytes, plan)
+            turn = launch_number(w)
+            if block.warp == 1:
+                count_launch(w, turn, _readers(plan))
+            else:
+                has_read(_readers(plan))
+            if cute.const_expr(everywhere):
+                _copy_sums(y, w, turn, (rows, n), half_bytes, plan)
     else:
         arch.setmaxregister_increase(cfg.consumer_registers)
-        exchange = Exchange(stores, w, rows, n, half_bytes, plan, everywhere)
+        exchange = Exchange(stores, w, rows, n, half_bytes, pace, plan, everywhere)
         output = Output(stores.own[0], stores.own[1], (), exchange)
         consumer_warpgroup(block, output, scheduler, work, k_tiles, kinds, cfg, None)
-    end_launch(w)
 
 
 @cute.jit
@@ -282,6 +324,7 @@ def scatter_product(
     n: cute.Int32,
     k: cute.Int32,
     half_bytes: cute.Int64,
+    pace: cute.Int32,
     blocks: cute.Int32,
     stream: cute.Int64,
     everywhere: cute.Constexpr,
@@ -289,7 +332,7 @@ def scatter_product(
 ):
     """Launch `scatter_product_kernel` on flat tensors: `x` (all rows, k), `b` (n, k), and `y` of n
     columns: the `rows` of this rank's shard, or all rows `everywhere`. `half_bytes` are those of
-    half of the memory `w`.
+    half of the memory `w`; `pace` see `Exchange`.
     """
     kinds, cfg = plan.kinds, plan.cfg
     check_majors(kinds)
@@ -308,7 +351,7 @@ def scatter_product(
     schedule, grid = tile_schedule((rows, n, ranks), blocks, cfg)
     scatter_product_kernel(
         y, load_a, tma_a, load_b, tma_b, Stores(own, parts, sums), w, schedule,
-        cute.ceil_div(k, cfg.tile[2]), rows, n, half_bytes, plan, everywhere,
+        cute.ceil_div(k, cfg.tile[2]), rows, n, half_bytes, pace, plan, everywhere,
     ).launch(
         grid=grid,
         block=(cfg.threads, 1, 1),

@@ -7,7 +7,6 @@ from typing import Any
 import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.ops.distributed.exchange import (
-    Plan,
     address_of,
     chunk_of,
     end_turns,
@@ -145,4 +144,4 @@ def to_all(
     )
 
 
-__all__ = ["Plan", "to_all"]
+__all__ = ["to_all"]

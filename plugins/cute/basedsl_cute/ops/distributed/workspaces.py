@@ -12,7 +12,7 @@ import basedsl_cute as cute
 from basedsl import DSLCallError, DSLTypeError
 from basedsl_cute.distributed import SymmetricTensor, simulated
 from basedsl_cute.ops.distributed import collectives, lamport, norm, to_all
-from basedsl_cute.ops.distributed.exchange import Plan, ring_bytes
+from basedsl_cute.ops.distributed.exchange import ExchangePlan, ring_bytes
 from basedsl_cute.ops.distributed.launches import Flat, Launch, Launches
 
 _FLOATS = (cute.Float32, cute.Float16, cute.BFloat16)
@@ -212,7 +212,7 @@ class Workspace:
             return "lamport"
         return "one_shot" if ranks == 2 or a.nbytes * ranks <= 1 << 20 else "two_shot"
 
-    def _plan(self, dtype: Any, vector: int, nbytes: int) -> Plan:
+    def _plan(self, dtype: Any, vector: int, nbytes: int) -> ExchangePlan:
         once = self.blocks * self.threads * vector * dtype.width // 8
         return _plan(
             dtype, self.threads, 1 if nbytes <= once else _UNROLL, vector, self.chunk_bytes
@@ -223,9 +223,9 @@ class Workspace:
 
 
 @functools.cache
-def _plan(dtype: Any, threads: int, unroll: int, vector: int, chunk: int) -> Plan:
+def _plan(dtype: Any, threads: int, unroll: int, vector: int, chunk: int) -> ExchangePlan:
     """The plan, one object for equal ones: native calls compare static arguments by identity."""
-    return Plan(dtype, threads, unroll, vector, chunk)
+    return ExchangePlan(dtype, threads, unroll, vector, chunk)
 
 
 def _same(a: Flat, b: Flat, one: str, other: str, count: int, wanted: int) -> None:

@@ -16,7 +16,7 @@ VECTOR = 8  # elements of 16 bytes
 HALVES = (cute.Float16, cute.BFloat16)
 
 
-class Operand(NamedTuple):
+class AttentionOperand(NamedTuple):
     """An array as the view (rows, head, heads, batches), or (.., pages) of a cache."""
 
     view: Any
@@ -53,7 +53,7 @@ def operands_of(
     packed_k: bool,
     table: Any,
     dtypes: tuple[Any, ...] = HALVES,
-) -> dict[str, Operand]:
+) -> dict[str, AttentionOperand]:
     """The views of q, k and v for the kernels; DSLTypeError for arrays that do not fit together, or
     are of none of `dtypes`.
     """
@@ -84,7 +84,7 @@ def operands_of(
                 )
         paged = table is not None and name != "q"
         view, shape = view_of_heads(lib, x, record, "bshd" if paged else layout, packed=is_packed)
-        found[name] = Operand(view, record, dtype, shape)
+        found[name] = AttentionOperand(view, record, dtype, shape)
     if len({one.dtype for one in found.values()}) > 1:
         names = ", ".join(f"{name} {one.dtype.__name__}" for name, one in found.items())
         raise DSLTypeError(f"attention: elements of different types: {names}")
@@ -133,7 +133,7 @@ def _check_array(lib: ArrayLibrary, name: str, x: Any) -> None:
         raise DSLTypeError(f"attention: {name} is of another library than q")
 
 
-def extents_of(operands: dict[str, Operand], lengths: Lengths) -> Extents:
+def extents_of(operands: dict[str, AttentionOperand], lengths: Lengths) -> Extents:
     """The extents of the operands; DSLTypeError for those that do not fit together."""
     starts, starts_k, used, table = lengths
     (queries, head, heads, batches), (keys, head_k, key_heads, batches_k) = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,15 +12,16 @@ from basedsl import ArrayRecord, DSLTypeError, with_article
 from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target
-from basedsl_cute.hardware.requirements import DEPENDENT_LAUNCH, WGMMA
+from basedsl_cute.hardware.requirements import DEPENDENT_LAUNCH, TCGEN05, WGMMA
 from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.blackwell import attention as blackwell
 from basedsl_cute.ops.flash import torch_attention
 from basedsl_cute.ops.flash.arguments import (
     HALVES,
+    AttentionOperand,
     Extents,
     Lengths,
-    Operand,
     check_apart,
     extents_of,
     operands_of,
@@ -104,8 +106,9 @@ def attention(
         out: the array to write; by default a new one.
         return_lse: return (out, lse), with the natural logarithm of each row's sum of exponents:
             Float32 (batches, heads, queries), or (heads, total) for packed sequences.
-        config: a `Config` of `ops.ampere.attention` or `ops.hopper.attention`, instead of the
-            chosen one.
+        config: a `Config` of `ops.ampere.attention`, `ops.hopper.attention` or
+            `ops.blackwell.attention`, instead of the chosen one. That of Blackwell is for causal
+            masks and windows of heads of 64 or 128 elements.
 
     `score` and `mask` are traced into the kernel. Arrays that they capture, from a closure or the
     module, become operands, so that they may change from call to call.
@@ -179,18 +182,24 @@ def attention(
     factor = scale_of(scale, extents.head) * of_scores
     longest = extents.queries if max_seqlen_q is None else max_seqlen_q
     is_dense = all(x is None for x in lengths)
+    page = None if block_table is None else operands["k"].shape[0]
     if dtype.width == 8:
         _check_narrow(is_dense, extents, config)
     if config is None:
-        config = _chosen(extents, longest, operands["q"], variant, is_dense)
-    elif not isinstance(config, ampere.Config | hopper.Config):
+        config = _chosen(extents, longest, operands["q"], variant, is_dense, page)
+    elif not isinstance(config, ampere.Config | hopper.Config | blackwell.Config):
         raise DSLTypeError(
             f"attention: config is {with_article(type(config))}",
-            hint="a Config of ops.ampere.attention or ops.hopper.attention",
+            hint="a Config of ops.ampere.attention, ops.hopper.attention or "
+            "ops.blackwell.attention",
         )
-    elif isinstance(config, hopper.Config) and not is_dense:
-        raise DSLTypeError("attention: the kernel of ops.hopper takes no packed or paged sequences")
-    if isinstance(config, hopper.Config) and out is not None:
+    elif isinstance(config, blackwell.Config) and not is_dense:
+        raise DSLTypeError(
+            "attention: the kernel of ops.blackwell takes no packed or paged sequences"
+        )
+    elif isinstance(config, hopper.Config) and not is_dense and not config.box:
+        config = _boxed(config, page)
+    if not isinstance(config, ampere.Config) and out is not None:
         record = ArrayRecord.of(out, "out")
         is_aligned = record.address % 16 == 0 and not any(d % 8 for d in record.strides[:-1])
         config = replace(config, is_wide=config.is_wide and is_aligned)
@@ -204,7 +213,7 @@ def attention(
     blocks = _multiprocessors(operands["q"])
     widths = (extents.head, extents.head_v)
     if extents.batches * longest * extents.heads:
-        _run(
+        _run_attention(
             lib,
             [operands[name].view for name in "qkv"],
             (*views, turned),
@@ -261,14 +270,38 @@ _HOPPER_FEW_KEYS = hopper.Config(
 )
 
 
+def _boxed(config: hopper.Config, page: int | None) -> hopper.Config:
+    """The configuration for packed sequences, or for pages of so many rows."""
+    keys = config.tile[1]
+    return replace(config, box=keys if page is None else math.gcd(keys, page))
+
+
 def _chosen(
-    extents: Extents, longest: int, q: Operand, variant: Variant, is_dense: bool
-) -> ampere.Config | hopper.Config:
+    extents: Extents,
+    longest: int,
+    q: AttentionOperand,
+    variant: Variant,
+    is_dense: bool,
+    page: int | None = None,
+) -> ampere.Config | hopper.Config | blackwell.Config:
     """The configuration: heads packed where there are few queries, keys split for few blocks."""
     target = current_target()
+    is_long = longest > 64 and extents.keys > 0
+    if not is_dense:
+        if is_long and target.is_gpu and WGMMA.is_met_by(target) and (page or 8) % 8 == 0:
+            # Smaller tiles: the producer has few registers for the places of rows.
+            bounded = replace(variant, right=0) if variant.is_unbounded else variant
+            found = _chosen(extents, longest, q, bounded, True)
+            if isinstance(found, hopper.Config):
+                return _boxed(found, page)
+        is_long = False
     if q.dtype.width == 8:
         return NARROW_CONFIGS[max(extents.head, extents.head_v) > 128]
-    if target.is_gpu and WGMMA.is_met_by(target) and is_dense and longest > 64 and extents.keys > 0:
+    if target.is_gpu and TCGEN05.is_met_by(target) and is_long:
+        if blackwell.is_plain(variant, extents.head, extents.head_v):
+            # With a diagonal, the order in which multiprocessors become free is a fairer share.
+            return blackwell.Config(2 if extents.head > 64 else 3, variant.right is None)
+    if target.is_gpu and WGMMA.is_met_by(target) and is_long:
         width = max(extents.head, extents.head_v)
         bounded, free, scored = next(found for w, found in HOPPER_CONFIGS.items() if width <= w)
         if variant.mask is not None and not variant.is_scored and 96 < width <= 128:
@@ -321,7 +354,7 @@ def _with_splits(config: ampere.Config, blocks: int, keys: int, processors: int)
     return replace(config, splits=-(-steps // -(-steps // splits)))
 
 
-def _multiprocessors(q: Operand) -> int:
+def _multiprocessors(q: AttentionOperand) -> int:
     device = q.record.device[1] if q.record.is_on_gpu else None
     return HardwareInfo(device).get_device_multiprocessor_count()
 
@@ -334,9 +367,10 @@ def _check_narrow(is_dense: bool, extents: Extents, config: Any) -> None:
             f"attention of 8 bits has a kernel for Hopper only, not {target.name}",
             hint="convert q, k and v to Float16 or BFloat16",
         )
-    if not is_dense or isinstance(config, ampere.Config):
+    if not is_dense or isinstance(config, ampere.Config | blackwell.Config):
         raise DSLTypeError(
-            "attention of 8 bits has no kernel for packed or paged sequences, nor by mma.sync"
+            "attention of 8 bits has no kernel for packed or paged sequences, nor by mma.sync or "
+            "tcgen05.mma"
         )
     if extents.keys == 0:
         raise DSLTypeError("attention of 8 bits needs a key")
@@ -394,7 +428,7 @@ def _results(
     return (out, lse) if return_lse else out, (out_view, lse_view, parts, logs)
 
 
-def _run(
+def _run_attention(
     lib: ArrayLibrary,
     qkv: list[Any],
     views: tuple[Any, ...],
@@ -439,7 +473,10 @@ def _launch(
             turn(v, turned, on)
             v = turned
         scalars = (scale, value_scale, blocks)
-        hopper.forward(q, k, v, target, lse, extras, scales, *scalars, variant, config, on)
+        packing = (lengths, batches, longest) if config.box else None
+        hopper.forward(q, k, v, target, lse, extras, scales, *scalars, variant, config, on, packing)
+    elif cute.const_expr(isinstance(config, blackwell.Config)):
+        blackwell.forward(q, k, v, target, lse, scale, blocks, variant, config, on)
     elif cute.const_expr(config.splits > 1):
         parts = rows_of_heads(parts, head_v, 2)
         ampere.forward(

@@ -33,7 +33,7 @@ def combine_kernel(
     sums = smem.allocate_tensor(cute.Float32, cute.make_layout((head_v, WARPS)), 16)
     own = cute.ceil_div(splits, WARPS)
     held = cute.make_rmem_tensor((width, min(own, AT_ONCE)), cute.Float32)
-    load(held, parts, row, head, batch, warp, lane, 0, splits)
+    load_parts(held, parts, row, head, batch, warp, lane, 0, splits)
     largest = -cute.Float32.inf
     for s in cute.range(lane, splits, arch.WARP_SIZE):
         largest = arch.fmax(largest, logs[row, head, s * batches + batch])
@@ -56,11 +56,11 @@ def combine_kernel(
     value.fill(0.0)
     for first in cute.range_constexpr(0, own, AT_ONCE):
         if cute.const_expr(first > 0):
-            load(held, parts, row, head, batch, warp, lane, first, splits)
+            load_parts(held, parts, row, head, batch, warp, lane, first, splits)
         for i in cute.range_constexpr(min(AT_ONCE, own - first)):
             s = (first + i) * WARPS + warp
             if s < splits:
-                value.store(value.load() + held[None, i].load() * weights[s, warp])
+                value.store(value.load_parts() + held[None, i].load_parts() * weights[s, warp])
     cute.autovec_copy(value, cute.local_tile(sums[None, warp], (width,), (lane,)))
     arch.sync_threads()
     for column in cute.range(thread, head_v, WARPS * arch.WARP_SIZE):
@@ -71,7 +71,9 @@ def combine_kernel(
 
 
 @cute.jit
-def load(held, parts, row, head, batch, warp, lane, first: cute.Constexpr, splits: cute.Constexpr):
+def load_parts(
+    held, parts, row, head, batch, warp, lane, first: cute.Constexpr, splits: cute.Constexpr
+):
     """Load a lane's columns of parts `first`, `first` + 1 .. of the warp."""
     width, batches = cute.size(held, mode=[0]), parts.shape[3] // splits
     for i in cute.range_constexpr(cute.size(held, mode=[1])):

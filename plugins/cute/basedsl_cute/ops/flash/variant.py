@@ -46,6 +46,11 @@ class Variant:
         """True if scores are changed one by one."""
         return self.softcap is not None or self.score is not None or self.alibi or self.bias
 
+    @property
+    def is_unbounded(self) -> bool:
+        """True if each query sees all keys."""
+        return self.left is None and self.right is None and self.mask is None
+
 
 @dataclass
 class Sequence:

@@ -156,7 +156,7 @@ def _quantize(
     kernels.quantize(x, elements, factors, form, cute.Stream(stream.ir_value()))
 
 
-class Problem(NamedTuple):
+class BlockScaledProblem(NamedTuple):
     """The static part of a product: formats of A, B and of the result, if it is block-scaled; the
     configuration and the epilogue; which of its operands have an element for each column.
     """
@@ -239,7 +239,7 @@ def block_scaled_matmul(
         () if made is None else (made,),
         processors,
         lib.stream(a.elements),
-        Problem((a.form, b.form), out_format, cfg, epilogue, columns),
+        BlockScaledProblem((a.form, b.form), out_format, cfg, epilogue, columns),
     )
     return result if made is None else BlockScaled(result, made, str(out_format))
 

@@ -1,7 +1,7 @@
 """`matmul`: the product of two arrays with a fused epilogue, by the kernel that suits them.
 
-A `Plan` is made once for arrays of the same extents, strides, types and alignment; its code is
-compiled once for all extents that share a configuration and divisors.
+A `MatmulPlan` is made once for arrays of the same extents, strides, types and alignment; its code
+is compiled once for all extents that share a configuration and divisors.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _key(lib: ArrayLibrary, x: Any, name: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Problem:
+class MatmulProblem:
     """The static part of a product: the kernel, and the promises on its operands."""
 
     kernel: str
@@ -202,7 +202,7 @@ class Problem:
     columns: tuple[bool, ...]  # which epilogue operands have an element for each column
 
 
-class Plan:
+class MatmulPlan:
     """The compiled product for arrays of one kind: the same extents, strides, types, alignment."""
 
     def __init__(
@@ -214,7 +214,7 @@ class Plan:
         blocks: int = 0,
         extras: tuple[MatrixView | None, ...] = (),
         filled: tuple[int, int, int] = (0, 0, 0),
-        problem: Problem | None = None,
+        problem: MatmulProblem | None = None,
         workspace: tuple[tuple[int, ...], Any] | None = None,
     ) -> None:
         self.call = call
@@ -287,7 +287,7 @@ class EmptySums:
         return self.plan.run(lib, self._zeros(lib, a, -1), self._zeros(lib, b, -2), out, extras)
 
 
-_plans: PlanCache[Plan | EmptySums] = PlanCache()
+_plans: PlanCache[MatmulPlan | EmptySums] = PlanCache()
 _kernels: dict[Any, Callable[..., Any]] = {}
 
 
@@ -324,7 +324,7 @@ class Product(NamedTuple):
         return (*self.batch, *self.extents[:2])
 
 
-def _plan(request: Request) -> Plan | EmptySums:
+def _plan(request: Request) -> MatmulPlan | EmptySums:
     """Check the arguments of a call, choose its kernel and compile it."""
     if isinstance(request.config, str) and request.config == TUNE:
         return _tuned_plan(request)
@@ -332,7 +332,9 @@ def _plan(request: Request) -> Plan | EmptySums:
     if product.extents[2] == 0 and 0 not in product.full:
         return EmptySums(request)
     if 0 in product.full:
-        return Plan(None, (MatrixView((), (), is_same=True),) * 3, product.shape, product.dtype)
+        return MatmulPlan(
+            None, (MatrixView((), (), is_same=True),) * 3, product.shape, product.dtype
+        )
     lib, config, tf32 = request.lib, request.config, request.tf32
     result = request.out
     if result is None:
@@ -363,7 +365,7 @@ def _plan(request: Request) -> Plan | EmptySums:
     workspace = _workspace(request, product, config, views[2])
     if workspace is not None:
         extras = (lib.empty(*workspace, request.a), *extras)
-    return Plan(
+    return MatmulPlan(
         _compiled(problem, arrays, extras, blocks),
         views,
         product.shape,
@@ -376,10 +378,10 @@ def _plan(request: Request) -> Plan | EmptySums:
     )
 
 
-def _tuned_plan(request: Request) -> Plan | EmptySums:
+def _tuned_plan(request: Request) -> MatmulPlan | EmptySums:
     """The plan that takes least in measurements; on the simulator the usual one."""
     usual = _plan(request._replace(config=None))
-    if not (isinstance(usual, Plan) and usual.problem and current_target().is_gpu):
+    if not (isinstance(usual, MatmulPlan) and usual.problem and current_target().is_gpu):
         return usual
     lib, a, b, extras = request.lib, request.a, request.b, request.extras
     result = lib.empty(usual.shape, usual.dtype, a) if request.out is None else request.out
@@ -477,14 +479,14 @@ def _problem(
     views: Matrices,
     infos: tuple[OperandInfo, ...],
     columns: tuple[bool, ...],
-) -> Problem:
+) -> MatmulProblem:
     """The static part of the product: B is (N, K) for the kernels, and (K, N) in its view."""
     a, b, c = (view.lead == -1 for view in views)
     vector_a, vector_b, vector_c = (
         view.vector(info.host.address, info.size) for view, info in zip(views, infos, strict=True)
     )
     majors = (int(a), int(not b), int(c))
-    return Problem(kernel, config, epilogue, majors, (vector_a, vector_b, vector_c), columns)
+    return MatmulProblem(kernel, config, epilogue, majors, (vector_a, vector_b, vector_c), columns)
 
 
 def _workspace(
@@ -499,7 +501,7 @@ def _workspace(
 
 
 def _compiled(
-    problem: Problem, arrays: tuple[Any, ...], extras: tuple[Any, ...], blocks: int
+    problem: MatmulProblem, arrays: tuple[Any, ...], extras: tuple[Any, ...], blocks: int
 ) -> Callable[..., Any]:
     """The compiled product for arrays of these types, from the cache if possible."""
     if _is_users(problem.epilogue):

@@ -20,7 +20,7 @@ from basedsl import DSLTypeError
 from basedsl_cute.ops.array_libraries import library
 from basedsl_cute.ops.gemm.epilogue import ActivationGradient
 from basedsl_cute.ops.gemm.matmul import matmul
-from basedsl_cute.ops.torch_operation import Operation
+from basedsl_cute.ops.torch_operation import TorchOperation
 
 _SCHEMA = (
     "(Tensor a, Tensor b, Tensor? bias, Tensor? residual, Tensor? alpha, float? factor, "
@@ -160,5 +160,5 @@ def _fake_slope(a: Any, b: Any, *options: Any) -> Any:
     return _fake(a, b, a.dtype, None)
 
 
-_operation = Operation("matmul", _SCHEMA, _product, _fake, _setup, _backward)
-_slope_operation = Operation("matmul_slope", _SLOPE_SCHEMA, _slope, _fake_slope)
+_operation = TorchOperation("matmul", _SCHEMA, _product, _fake, _setup, _backward)
+_slope_operation = TorchOperation("matmul_slope", _SLOPE_SCHEMA, _slope, _fake_slope)

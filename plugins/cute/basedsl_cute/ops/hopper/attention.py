@@ -11,12 +11,13 @@ stay for many tiles: those of the next one are loaded while this one is written.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import OperandMajorMode, cpasync, tma, warpgroup
-from basedsl_cute.ops.ampere.attention import Result, adjust, finish
+from basedsl_cute.ops.ampere.attention import AttentionResult, adjust, finish_rows
 from basedsl_cute.ops.flash.softmax import (
     OnlineSoftmax,
     as_rows,
@@ -24,17 +25,29 @@ from basedsl_cute.ops.flash.softmax import (
     narrow_weights,
     scale_rows,
 )
-from basedsl_cute.ops.flash.variant import LOG2_E, Place, Sequence
+from basedsl_cute.ops.flash.variant import LOG2_E, Sequence
+from basedsl_cute.ops.hopper.attention_rows import (
+    BoxLoads,
+    PackedWalk,
+    Packing,
+    TileLoads,
+    box_width,
+    boxes_of,
+)
+from basedsl_cute.ops.hopper.attention_sums import ROWS, Counting, tensor_of_ones
+from basedsl_cute.ops.hopper.attention_walk import Walk
 from basedsl_cute.ops.hopper.gemm import pin_in_registers
 from basedsl_cute.utils import hopper_helpers as sm90
 
 ROW, COLUMN = sm90.LayoutEnum.ROW_MAJOR, sm90.LayoutEnum.COL_MAJOR
-ROWS = 64  # of a warpgroup's wgmma
 # Of keys and values that blocks share at a time: less than the 50 MB of an H100's or H200's L2
 # cache ("NVIDIA H100 Tensor Core GPU Architecture", table 4).
 L2_BYTES = 32 << 20
 # Weights of 8 bits are multiplied by two to the power of this: at most 256 of e4m3's 448.
 NARROW_OFFSET = 8
+# Powers of two by which weights may exceed 1 before a `lazy` base follows: of Float16's 65504, and
+# of what the offset leaves of e4m3's, which is the smaller by them.
+SLACK, NARROW_SLACK = 8, 3
 # Sections of heads, of which blocks that stay get equal work.
 MOST_SECTIONS = 6
 
@@ -51,6 +64,13 @@ class Config:
     sums are scaled between the two products of a tile of keys, while the tensor cores work on the
     first; with `pinned`, weights are summed under the exponentials: both take a few registers more.
     Results are written in vectors of 16 bytes if `is_wide`, to which their rows are aligned then.
+    With a `cluster` of two, two blocks with tiles of the same head load half of each tile of keys
+    and values for both, where nothing bounds the keys. With `lazy`, a row's base, which its
+    exponents are relative to, follows its largest score only when that is far above, and sums are
+    scaled only then. With `ahead`, weights are converted while the tensor cores work with those
+    before, in registers of their own. With `counted`, the sums of weights are a product with ones,
+    so that they are those of converted weights. `box` is 0, or for packed and paged sequences the
+    keys of one load: a divisor of the tile's keys, and of the rows of a page.
     """
 
     tile: tuple[int, int] = (128, 128)
@@ -62,6 +82,11 @@ class Config:
     between: bool = True
     pinned: bool = True
     is_wide: bool = True
+    cluster: int = 1
+    lazy: bool = False
+    ahead: bool = False
+    counted: bool = False
+    box: int = 0
 
     @property
     def groups(self) -> int:
@@ -75,6 +100,8 @@ class Config:
     @property
     def registers(self) -> tuple[int, int]:
         """Registers of a thread of the producer and of a consumer."""
+        if self.box and self.groups == 2:
+            return 40, 232  # the producer finds the places of boxes
         return {1: (56, 256), 2: (24, 240), 3: (32, 160)}[self.groups]
 
     def smem_bytes(self, head: int, head_v: int, width: int = 16) -> int:
@@ -97,6 +124,7 @@ def forward_kernel(
     lse,  # a tensor or None
     extras: tuple,
     operand_scales: tuple,
+    packing,  # a `Packing` or None
     scale: cute.Float32,
     value_scale: cute.Float32,
     swizzle: cute.Int32,
@@ -110,37 +138,49 @@ def forward_kernel(
     head_k = cute.size(tma_q, mode=[1])
     thread = arch.thread_idx()[0]
     slopes, sinks, bias, captured = extras
-    sequence = Sequence(cute.Int32(tma_q.shape[0]), cute.Int32(tma_k.shape[0]))
-    walk = Walk(variant, sequence, (slopes, bias, captured), tma_q.shape, swizzle, cfg)
+    of_scores = (slopes, bias, captured)
+    if cute.const_expr(packing is None):
+        sequence = Sequence(cute.Int32(tma_q.shape[0]), cute.Int32(tma_k.shape[0]))
+        walk = Walk(variant, sequence, of_scores, tma_q.shape, swizzle, cfg, cfg.cluster)
+    else:
+        packing = Packing(*packing)
+        walk = PackedWalk(variant, packing, of_scores, tma_q.shape[2], swizzle, cfg)
     smem = cute.utils.SmemAllocator()
     depths = (cfg.query_stages, cfg.stages, cfg.stages)
     barriers = [smem.allocate_array(cute.Int64, 2 * stages) for stages in depths]
     layouts = smem_layouts(dtype, head_k, head_v, cfg)
     sq, sk, sv = (smem.allocate_tensor(dtype, layout, 1024) for layout in layouts)
+    ones = None
+    if cute.const_expr(cfg.counted):
+        ones = tensor_of_ones(smem, dtype, thread)
 
     warp = arch.make_warp_uniform(arch.warp_idx())
     agents = pipeline.Agent.Thread
+    clusters = (1, cfg.cluster, cfg.cluster)  # blocks that load the queries, keys and values
     pipes = [
         pipeline.PipelineTmaAsync.create(
             barrier_storage=storage,
             num_stages=stages,
             producer_group=pipeline.CooperativeGroup(agents),
-            consumer_group=pipeline.CooperativeGroup(agents, 4 * cfg.groups),
+            consumer_group=pipeline.CooperativeGroup(agents, 4 * cfg.groups * cluster),
             tx_count=cute.size_in_bytes(dtype, cute.select(layout, [0, 1])),
+            cta_layout_vmnk=cute.make_layout((1, cluster, 1, 1)) if cluster > 1 else None,
             defer_sync=True,
         )
-        for storage, stages, layout in zip(barriers, depths, layouts, strict=True)
+        for storage, stages, layout, cluster in zip(
+            barriers, depths, layouts, clusters, strict=True
+        )
     ]
-    pipeline.pipeline_init_arrive()
-    pipeline.pipeline_init_wait()
+    pipeline.pipeline_init_arrive((cfg.cluster, 1))
+    pipeline.pipeline_init_wait((cfg.cluster, 1))
 
-    work = arch.block_idx()[0]
+    work = walk.first(arch.block_idx()[0])
     key_group = tma_q.shape[2] // tma_k.shape[2]
     if warp < 4:
         arch.setmaxregister_decrease(cfg.registers[0])
         if warp == 0:
             sides = ((load_q, tma_q, sq), (load_k, tma_k, sk), (load_v, tma_v, sv))
-            producer(pipes, sides, walk, work, key_group, (head_k, head_v), cfg)
+            producer(pipes, sides, walk, work, key_group, packing, (head_k, head_v), cfg)
     else:
         arch.setmaxregister_increase(cfg.registers[1])
         lane = thread - 128
@@ -156,13 +196,17 @@ def forward_kernel(
         else:
             weights = cute.make_rmem_tensor(scores.layout, dtype)
             operand = as_wgmma_operand(weights)
+        made = cute.make_rmem_tensor((cute.size(scores),), dtype)
         coords = as_rows(own_s.partition_C(cute.make_identity_tensor((m, n))))
         sums, by_row = as_rows(acc), as_rows(scores)
+        counting: Any = None
+        if cute.const_expr(cfg.counted):
+            counting = Counting(ones, dtype, cfg)
         scales = cute.make_rmem_tensor((cute.size(sums, mode=[0]),), cute.Float32)
         softmax = OnlineSoftmax(
             cute.size(sums, mode=[0]),
             cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E,
-            NARROW_OFFSET if dtype.width == 8 else 0,
+            *softmax_options(dtype, cfg),
         )
         at_q, at_k, at_v = [pipe.make_participants()[1] for pipe in pipes]
         group = warp // 4
@@ -188,10 +232,13 @@ def forward_kernel(
             take_turn(group, cfg)
             multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
             own = number * n
-            place, area = walk.place(batch), walk.area(tile, head)
+            place = walk.place(batch)
+            area = walk.area(tile, head, place.sequence)
             number = place.tile_before(number - 1, low, *area, n)
-            give_turn(group, number >= low or walk.following(work) < walk.total, cfg)
+            give_turn_again(group, number >= low, walk, work, cfg)
             acc.fill(0.0)
+            if cute.const_expr(cfg.counted):
+                counting.sums.fill(0.0)
             scales.fill(1.0)
             softmax.begin()
             warpgroup.wait_group(0)
@@ -205,11 +252,11 @@ def forward_kernel(
                 multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
                 held = at_v.wait_and_advance()
                 if cute.const_expr(cfg.between):
-                    rescale(sums, scales)
-                multiply_values(mma_o, acc, operand, rv, held.index)
+                    rescale(sums, scales, counting, cfg)
+                multiply_values(mma_o, acc, operand, rv, held.index, counting)
                 own = number * n
                 number = place.tile_before(number - 1, low, *area, n)
-                give_turn(group, number >= low or walk.following(work) < walk.total, cfg)
+                give_turn_again(group, number >= low, walk, work, cfg)
                 warpgroup.wait_group(1)
                 stage.release()
                 adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1)
@@ -218,6 +265,8 @@ def forward_kernel(
                 if cute.const_expr(cfg.pinned):
                     # LLVM would sink the sums behind the wait below.
                     pin_in_registers(softmax.total)
+                if cute.const_expr(cfg.ahead):
+                    convert(scores, weights, made)
                 # ptxas moves a wait for wgmma up to the beginning of its basic block; this one is
                 # behind the exponentials only if a branch is between.
                 if number >= low:
@@ -225,37 +274,75 @@ def forward_kernel(
                 warpgroup.wait_group(0)
                 held.release()
                 if cute.const_expr(not cfg.between):
-                    rescale(sums, scales)
-                weights.store(scores.load().to(dtype).reshape(weights.shape))
+                    rescale(sums, scales, counting, cfg)
+                if cute.const_expr(cfg.ahead):
+                    cute.make_tensor(weights.iterator, made.layout).store(made.load())
+                else:
+                    weights.store(scores.load().to(dtype).reshape(weights.shape))
             query_stage.release()
             held = at_v.wait_and_advance()
             if cute.const_expr(cfg.between):
-                rescale(sums, scales)
-            multiply_values(mma_o, acc, operand, rv, held.index)
+                rescale(sums, scales, counting, cfg)
+            multiply_values(mma_o, acc, operand, rv, held.index, counting)
             # Found again, since registers are few in the loop above.
             row, own_head, own_batch = walk.at(work)
-            places = (sequence, own_batch, own_batch, cute.Boolean(True))
+            slot = own_batch if packing is None else packing.query_batch(own_batch)
+            places = (walk.sequence_of(own_batch), slot, slot, cute.Boolean(True))
             warpgroup.wait_group(0)
             held.release()
+            if cute.const_expr(cfg.counted):
+                counting.store(softmax.total)
             result_scale = None
             if cute.const_expr(dtype.width == 8):
                 result_scale = value_scale
             if cute.const_expr(operand_scales[2] is not None):
                 result_scale = value_scale * operand_scales[2][own_head // key_group, own_batch]
-            target = Result(out, lse, sinks, variant, *places, result_scale)
+            target = AttentionResult(out, lse, sinks, variant, *places, result_scale)
             # So that nothing of this is computed ahead and kept through the loops.
             own_o = mma_o.get_slice(arch.inline_ptx("mov.b32 $0, $1;", [lane], cute.Int32))
             result = as_rows(own_o.partition_C(cute.make_identity_tensor((m, head_v))))
-            finish(softmax, sums, result, target, row * m, own_head, 1, cfg.is_wide)
+            finish_rows(softmax, sums, result, target, row * m, own_head, 1, cfg.is_wide)
             work = walk.following(work)
 
 
-def rescale(sums, scales):
+def softmax_options(dtype, cfg):
+    """The offset and the slack of the weights' exponents, and if weights are summed as they are."""
+    slack = 0
+    if cfg.lazy:
+        slack = NARROW_SLACK if dtype.width == 8 else SLACK
+    return NARROW_OFFSET - slack if dtype.width == 8 else 0, slack, not cfg.counted
+
+
+@cute.jit
+def rescale(sums, scales, counting, cfg: cute.Constexpr):
     """Multiply each of a thread's rows by its number, behind the products that have been started:
     LLVM would do it ahead of them.
     """
     pin_in_registers(scales)
-    scale_rows(sums, [scales[r] for r in range(cute.size(scales))])
+    if cute.const_expr(cfg.lazy):
+        changed = scales[0] != 1.0
+        for r in cute.range_constexpr(1, cute.size(scales)):
+            changed = changed | (scales[r] != 1.0)
+        if arch.vote_any_sync(changed):
+            scale_each(sums, scales, counting)
+    else:
+        scale_each(sums, scales, counting)
+
+
+def scale_each(sums, scales, counting):
+    """Multiply each of a thread's rows, and their sums of weights if those are counted."""
+    factors = [scales[r] for r in range(cute.size(scales))]
+    scale_rows(sums, factors)
+    if counting is not None:
+        scale_rows(as_rows(counting.sums), factors)
+
+
+def convert(scores, weights, made):
+    """Convert weights into registers that lie as those of the operand, before this point."""
+    cute.make_tensor(made.iterator, weights.layout).store(
+        scores.load().to(made.element_type).reshape(weights.shape)
+    )
+    pin_in_registers(made)
 
 
 def advance(at):
@@ -264,72 +351,6 @@ def advance(at):
         at.state.phase = at.state.phase ^ 1
     else:
         at.advance()
-
-
-class Walk:
-    """The tasks of blocks, each a tile of queries of a head of a batch, in sections of `swizzle`
-    heads, whose keys and values are in the L2 cache together. The tiles of a section go from the
-    last to the first, since with a causal mask the last have most keys, and those of the section
-    before the other way, so that blocks that stay get as much work each. A single section, and
-    sections `by_head`, go backwards over the blocks in every second round instead.
-    """
-
-    def __init__(self, variant, sequence, extras, shape, swizzle, cfg):
-        self.variant, self.sequence, self.extras = variant, sequence, extras
-        (self.rows, self.keys), self.by_head = cfg.tile, cfg.by_head
-        self.swizzle = swizzle
-        self.heads, self.batches = shape[2], shape[3]
-        self.tiles = cute.ceil_div(sequence.queries, self.rows)
-        self.total = cute.Int32(self.tiles * self.heads * self.batches)
-
-    def place(self, batch):
-        """The place of scores of a batch."""
-        return Place(self.variant, self.sequence, batch, *self.extras)
-
-    def area(self, tile, head):
-        """The heads and the queries of a task, each (first, last)."""
-        first = tile * self.rows
-        return (head, head), (first, cute.min(first + self.rows, self.sequence.queries) - 1)
-
-    def following(self, work):
-        """The task of this block after `work`."""
-        return work + arch.grid_dim()[0]
-
-    def at(self, work):
-        """The tile, head and batch of a task."""
-        resident, all_heads = arch.grid_dim()[0], self.heads * self.batches
-        turn = work // resident
-        turned = cute.min(turn * (2 * resident) + resident, self.total + turn * resident) - 1 - work
-        work = cute.where(self.turns_back(turn, all_heads), turned, work)
-        each = self.swizzle * self.tiles
-        section = work // each
-        at = work - section * each
-        width = cute.min(self.swizzle, all_heads - section * self.swizzle)
-        number = section * self.swizzle + at % width
-        tile = at // width
-        if self.by_head:
-            tile = self.tiles - 1 - tile
-        else:
-            descends = (cute.ceil_div(all_heads, self.swizzle) - section) % 2 == 1
-            tile = cute.where(descends, self.tiles - 1 - tile, tile)
-        return tile, number % self.heads, number // self.heads
-
-    def turns_back(self, turn, all_heads):
-        """True if the tasks of a round go backwards over the blocks."""
-        is_odd = turn % 2 == 1
-        return is_odd if self.by_head else is_odd & (self.swizzle >= all_heads)
-
-    def task(self, work):
-        """The tile, head and batch of a task, and its tiles of keys: the first one, and the last,
-        which it begins with. It has one in any case.
-        """
-        tile, head, batch = self.at(work)
-        area = self.area(tile, head)
-        place = self.place(batch)
-        begin, end = place.keys_of(*area[1])
-        low = begin // self.keys
-        last = place.tile_before(cute.ceil_div(end, self.keys) - 1, low, *area, self.keys)
-        return tile, head, batch, low, cute.max(last, low)
 
 
 @cute.jit
@@ -350,49 +371,34 @@ def give_turn(group, more, cfg: cute.Constexpr):
 
 
 @cute.jit
-def producer(pipes, sides, walk, work, group, heads: cute.Constexpr, cfg: cute.Constexpr):
+def give_turn_again(group, more, walk, work, cfg: cute.Constexpr):
+    """Let the next warpgroup multiply, if this one has `more` to do in its task, or another one."""
+    if cute.const_expr(cfg.turns and cfg.groups > 1):
+        give_turn(group, more or walk.following(work) < walk.total, cfg)
+
+
+@cute.jit
+def producer(pipes, sides, walk, work, group, packing, heads: cute.Constexpr, cfg: cute.Constexpr):
     """Load the queries of each task, and keys and values from its last tile to its first."""
-    (load_q, tma_q, sq), (load_k, tma_k, sk), (load_v, tma_v, sv) = sides
-    (m, n), (head_k, head_v) = cfg.tile, heads
     at_q, at_k, at_v = [pipe.make_participants()[0] for pipe in pipes]
     while work < walk.total:
         tile, head, batch, low, number = walk.task(work)
-        place, area, key_head = walk.place(batch), walk.area(tile, head), head // group
-        to_q, from_q = tma_tile(load_q, tma_q, sq, (m, head_k), (tile, 0), head, batch)
-        to_k, from_k = tma_tile(load_k, tma_k, sk, (n, head_k), (None, 0), key_head, batch)
-        to_v, from_v = tma_tile(load_v, tma_v, sv, (head_v, n), (0, None), key_head, batch)
-        stage = at_k.acquire_and_advance()
-        cute.copy(load_k, from_k[None, number], to_k[None, stage.index], tma_bar_ptr=stage.barrier)
-        stage = at_q.acquire_and_advance()
-        cute.copy(load_q, from_q, to_q[None, stage.index], tma_bar_ptr=stage.barrier)
+        place = walk.place(batch)
+        area = walk.area(tile, head, place.sequence)
+        where = (sides, heads, cfg, tile, batch, head, head // group)
+        loads = TileLoads(*where) if packing is None else BoxLoads(*where, packing)
+        loads.keys(number, at_k.acquire_and_advance())
+        loads.queries(at_q.acquire_and_advance())
         more = cute.Boolean(True)
         while more:
-            stage = at_v.acquire_and_advance()
-            cute.copy(
-                load_v, from_v[None, number], to_v[None, stage.index], tma_bar_ptr=stage.barrier
-            )
-            number = place.tile_before(number - 1, low, *area, n)
+            loads.values(number, at_v.acquire_and_advance())
+            number = place.tile_before(number - 1, low, *area, cfg.tile[1])
             more = number >= low
             if more:
-                stage = at_k.acquire_and_advance()
-                cute.copy(
-                    load_k, from_k[None, number], to_k[None, stage.index], tma_bar_ptr=stage.barrier
-                )
+                loads.keys(number, at_k.acquire_and_advance())
         work = walk.following(work)
     for at in (at_q, at_k, at_v):
         at.tail()
-
-
-def tma_tile(atom, x, staged, tile, at, head, batch):
-    """The stages of a tile in shared memory and its tiles in global memory, as TMA copies them."""
-    tiles = cute.local_tile(x[None, None, head, batch], tile, at)
-    return cpasync.tma_partition(
-        atom,
-        0,
-        cute.make_layout(1),
-        cute.group_modes(staged, 0, 2),
-        cute.group_modes(tiles, 0, 2),
-    )
 
 
 @cute.jit
@@ -407,12 +413,14 @@ def multiply_scores(mma, scores, rq, query_stage, rk, stage):
 
 
 @cute.jit
-def multiply_values(mma, acc, weights, rv, stage):
+def multiply_values(mma, acc, weights, rv, stage, counting):
     """Start O += P V with a stage of values."""
     mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.fence()
     for b in cute.range_constexpr(cute.size(weights, mode=[2])):
         cute.gemm(mma, acc, weights[None, None, b], rv[None, None, b, stage], acc)
+        if cute.const_expr(counting is not None):
+            counting.add(weights[None, None, b])
     warpgroup.commit_group()
 
 
@@ -425,6 +433,15 @@ def smem_layouts(dtype, head_k, head_v, cfg):
         sm90.make_smem_layout_b(ROW, (m, n, head_k), dtype, cfg.stages),
         sm90.make_smem_layout_b(major, (m, head_v, n), dtype, cfg.stages),
     )
+
+
+def check_packing(cfg, dtype):
+    """Raise DSLTypeError for a configuration or a type without loads of boxes."""
+    if not cfg.box or cfg.box % 8 or cfg.tile[1] % cfg.box or cfg.cluster > 1 or dtype.width != 16:
+        raise DSLTypeError(
+            f"attention on Hopper has no packed or paged sequences with {cfg}",
+            hint="box= is a multiple of 8 that divides the tile's keys; elements have 16 bits",
+        )
 
 
 @cute.jit
@@ -442,12 +459,16 @@ def forward(
     variant: cute.Constexpr,
     cfg: cute.Constexpr,
     stream: cute.Constexpr = None,
+    packing: Any = None,
 ):
     """Compute attention of `q` (queries, head, heads, batches) over `k` and `v` (keys, head, key
     heads, batches) into `out`, and the logarithms of the rows' sums into `lse` (queries, heads,
     batches) if given. Of elements of 8 bits, `v` is (head, keys, key heads, batches), as
     `ops.flash.turn` makes it, and `scales` are those of `q` (heads, batches), `k` and `v` (key
     heads, batches), each a tensor or None, and results are multiplied by `value_scale`.
+
+    `packing` is for packed or paged sequences: (lengths, sequences, most queries of one), with
+    `q`, `k`, `v`, `out` and `lse` as `ops.ampere.attention.forward` has them.
 
     `extras` are (slopes, sinks, bias (queries, keys, heads, batches), captured tensors), `blocks`
     is the most resident blocks, usually the number of multiprocessors. Raises
@@ -480,30 +501,56 @@ def forward(
         tiler_mn=(ROWS, head_v),
         a_source=warpgroup.OperandSource.RMEM,
     )
-    op = cpasync.CopyBulkTensorTileG2SOp()
+    if cute.const_expr(cfg.cluster > 1 and not variant.is_unbounded):
+        raise DSLTypeError(
+            "attention on Hopper has no clusters for causal masks, windows and masks of the user's",
+            hint="blocks of a cluster visit the same tiles of keys: take cluster=1",
+        )
+    plain, multicast = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileG2SMulticastOp()
+    shared = multicast if cfg.cluster > 1 else plain
     tensors = (q, k, v if dtype.width == 8 else cute.select(v, [1, 0, 2, 3]))
-    tiles = ((m, head_k), (n, head_k), (head_v, n))
+    keys, queries, heads = n, q.shape[0], q.shape[2] * q.shape[3]
+    if cute.const_expr(packing is not None):
+        check_packing(cfg, dtype)
+        _, batches, queries = packing
+        packing = (*packing, cute.Int32(q.shape[0]), cute.Int32(k.shape[0]))
+        keys, heads = cfg.box, q.shape[2] * batches
+        tensors = (
+            boxes_of(q, m),
+            boxes_of(k, keys),
+            cute.select(boxes_of(v, keys), [1, 0, 2, 3, 4]),
+        )
+    widths = head_k, head_v
+    if cute.const_expr(packing is not None):
+        widths = box_width(cfg, head_k), box_width(cfg, head_v)
+    tiles = ((m, head_k), (keys, widths[0]), (widths[1], keys))
     loads: list = []
-    for x, layout, tile in zip(tensors, layouts, tiles, strict=True):
-        loads += cpasync.make_tiled_tma_atom(op, x, cute.select(layout, [0, 1]), tile)
-    heads = q.shape[2] * q.shape[3]
+    ways = ((plain, 1), (shared, cfg.cluster), (shared, cfg.cluster))
+    for x, layout, tile, (op, blocks_each) in zip(tensors, layouts, tiles, ways, strict=True):
+        one = cute.composition(cute.select(layout, [0, 1]), tile)
+        loads += cpasync.make_tiled_tma_atom(op, x, one, tile, blocks_each)
     swizzle = cute.Int32(1)
     is_even = cute.Boolean(True)
     if cute.const_expr((variant.right is not None or variant.mask is not None) and not cfg.by_head):
         held = cute.Int64(k.shape[0]) * (dtype.width // 8 * (head_k + head_v))
         group = q.shape[2] // k.shape[2]
         fitting = cute.Int32(cute.max(cute.Int64(L2_BYTES) // cute.max(held, 1), 1))
+        if cute.const_expr(packing is not None):
+            fitting = 1
         swizzle = cute.min(group * fitting, heads)
         sections = cute.ceil_div(heads, swizzle)
         is_even = sections == 1 or (sections % 2 == 0 and sections <= MOST_SECTIONS)
-    grid = cute.Int32(cute.ceil_div(q.shape[0], m) * heads)
+    grid = cute.Int32(cute.round_up(cute.ceil_div(queries, m), cfg.cluster) * heads)
     if cute.const_expr(cfg.persistent):
         # Else the order in which multiprocessors become free is a better share of the work.
-        grid = cute.where(is_even, cute.min(grid, blocks), grid)
+        resident = cute.max(blocks // cfg.cluster * cfg.cluster, cfg.cluster)
+        grid = cute.where(is_even, cute.min(grid, resident), grid)
+    scalars = (packing, scale, value_scale, swizzle)
     static = (mma_s, mma_o, dtype, variant, cfg)
-    forward_kernel(*loads, out, lse, extras, scales, scale, value_scale, swizzle, *static).launch(
+    forward_kernel(*loads, out, lse, extras, scales, *scalars, *static).launch(
         grid=(grid, 1, 1),
         block=(cfg.threads, 1, 1),
+        cluster=(cfg.cluster, 1, 1),
         stream=stream,
         min_blocks_per_mp=1,
     )

@@ -22,7 +22,7 @@ from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import cpasync, tma
 from basedsl_cute.ops.ampere.attention_backward import store_rows
 from basedsl_cute.ops.flash.softmax import as_rows
-from basedsl_cute.ops.hopper.attention import L2_BYTES, tma_tile
+from basedsl_cute.ops.hopper.attention import L2_BYTES
 from basedsl_cute.ops.hopper.attention_backward_consumer import (
     Consumer,
     consume,
@@ -41,6 +41,7 @@ from basedsl_cute.ops.hopper.attention_backward_parts import (
 from basedsl_cute.ops.hopper.attention_backward_parts import (
     Config as Config,
 )
+from basedsl_cute.ops.hopper.attention_rows import tma_tile
 
 # The least blocks of a section of heads: a causal mask gives each block other work, which sections
 # of fewer blocks than multiprocessors share unevenly.
@@ -162,11 +163,14 @@ def backward(
         suits = all(head in (128, 256) for head in (head_k, head_v))
     else:
         suits = head_k in (64, 128) and head_v <= 128
-    if cute.const_expr(m != 64 or n not in (64, 128) or not suits):
+    if cute.const_expr(m == 128):
+        suits = head_k == 64 and head_v == 64 and n == 128
+    if cute.const_expr(m not in (64, 128) or n not in (64, 128) or not suits):
         raise DSLTypeError(
             f"attention's gradients on Hopper have no tile {cfg.tile} for heads of "
             f"{head_k} and {head_v} elements",
-            hint="(64, 128) has a kernel for heads of 64 and 128, (64, 64) for 128 and 256",
+            hint="(64, 128) has a kernel for heads of 64 and 128, (128, 128) for 64, (64, 64) for "
+            "128 and 256",
         )
     if cute.const_expr(variant.is_scored):
         raise DSLTypeError("attention's gradients on Hopper take no changed scores")

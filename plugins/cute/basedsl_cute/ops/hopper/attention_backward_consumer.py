@@ -50,16 +50,17 @@ class Consumer:
             self.mma_k.partition_shape_C((n, self.head_k)),
             self.mma_v.partition_shape_C((n, self.head_v)),
             self.mma_q.partition_shape_C((m, self.head_k)),
-            self.mma_s.partition_shape_C((n, m)),
-            self.mma_s.partition_shape_C((n, m)),
         )
-        self.acc_k, self.acc_v, self.acc_q, self.scores, self.products = (
+        self.acc_k, self.acc_v, self.acc_q = (
             cute.make_rmem_tensor(shape, cute.Float32) for shape in shapes
         )
         self.acc_k.fill(0.0)
         self.acc_v.fill(0.0)
-        self.weights, self.change = (
-            cute.make_rmem_tensor(self.scores.layout, dtype) for _ in range(2)
+        # Of each part of the queries.
+        part = self.mma_s.partition_shape_C((n, m // cfg.parts))
+        self.scores, self.products, self.weights, self.change = (
+            [cute.make_rmem_tensor(part, kind) for _ in range(cfg.parts)]
+            for kind in (cute.Float32, cute.Float32, dtype, dtype)
         )
         store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), dtype)
         self.to_smem = cute.make_tiled_copy_C(store, self.mma_s)
@@ -75,11 +76,13 @@ class Consumer:
         """
         mmas = (self.mma_s, self.mma_k, self.mma_v, self.mma_q)
         of_s, of_k, of_v, of_q = (x.get_slice(self.number * THREADS) for x in mmas)
-        weights, change = as_wgmma_operand(self.weights), as_wgmma_operand(self.change)
+        weights, change = (
+            [as_wgmma_operand(x) for x in parts] for parts in (self.weights, self.change)
+        )
         if self.cfg.is_shared:
             # Both products need all queries: their operands A are in shared memory.
-            weights = self.mma_v.make_fragment_A(of_v.partition_A(turned(self.weights_smem[0])))
-            change = self.mma_k.make_fragment_A(of_k.partition_A(turned(self.sds)))
+            weights = [self.mma_v.make_fragment_A(of_v.partition_A(turned(self.weights_smem[0])))]
+            change = [self.mma_k.make_fragment_A(of_k.partition_A(turned(self.sds)))]
         return Operands(
             self.mma_s.make_fragment_B(of_s.partition_B(self.sq)),
             self.mma_s.make_fragment_B(of_s.partition_B(self.sg)),
@@ -103,44 +106,77 @@ class Consumer:
         return self.mma_q.make_fragment_B(of_q.partition_B(turned(self.sk)))
 
     def coords(self):
-        """The places (key, query) of a thread's scores, known in this step only as well."""
+        """The places (key, query) of a thread's scores in a part, known in this step only too."""
         own = self.mma_s.get_slice(self.lane + opaque_zero())
-        return as_rows(own.partition_C(cute.make_identity_tensor(self.cfg.tile[::-1])))
+        m, n = self.cfg.tile
+        return as_rows(own.partition_C(cute.make_identity_tensor((n, m // self.cfg.parts))))
+
+    def numbers(self, kind, stage, part):
+        """The numbers of a part's queries: of `kind` 0 the logarithms, of 1 the deltas."""
+        rows = self.cfg.tile[0] // self.cfg.parts
+        return stats_of(
+            cute.local_tile(self.sstats[None, kind, stage], (rows,), (part,)), self.coords()
+        )
+
+    def multiply_part(self, acc, fixed, staged, stage, part):
+        """Start the product of keys or values with a part of the queries or gradients."""
+        if self.cfg.parts == 1:
+            multiply(self.mma_s, acc[0], fixed, staged, 0, stage, False)
+        else:
+            one = acc[part][None, 0, 0]
+            multiply(
+                self.mma_s,
+                one,
+                fixed[None, 0, None, None],
+                staged[None, part, None, None],
+                0,
+                stage,
+                False,
+            )
 
     @cute.jit
-    def weigh(self, head, query0, stage):
+    def weigh(self, head, query0, stage, part: cute.Constexpr):
         """Make scores into weights."""
-        by_row = as_rows(self.scores)
-        coords = self.coords()
-        logs = stats_of(self.sstats[None, 0, stage], coords)
-        queries = (query0, query0 + self.cfg.tile[0] - 1)
-        hide(by_row, coords, self.place, head, queries, self.key0, self.cfg.tile[1])
+        by_row = as_rows(self.scores[part])
+        rows = self.cfg.tile[0] // self.cfg.parts
+        first = query0 + part * rows
+        logs = self.numbers(0, stage, part)
+        queries = (first, first + rows - 1)
+        hide(by_row, self.coords(), self.place, head, queries, self.key0, self.cfg.tile[1])
         for r in cute.range_constexpr(cute.size(by_row, mode=[0])):
             exponents = by_row[r, None].load() * self.factor - logs.load()
             by_row[r, None].store(cute.math.exp2(exponents, fastmath=True))
+        weights = self.weights[part]
+        weights.store(self.scores[part].load().to(weights.element_type))
 
     @cute.jit
-    def differentiate(self, stage):
+    def differentiate(self, stage, part: cute.Constexpr):
         """Make products of values and gradients into changes of scores."""
-        by_row, by_change = as_rows(self.scores), as_rows(self.products)
-        deltas = stats_of(self.sstats[None, 1, stage], self.coords())
+        by_row, by_change = as_rows(self.scores[part]), as_rows(self.products[part])
+        deltas = self.numbers(1, stage, part)
         for r in cute.range_constexpr(cute.size(by_row, mode=[0])):
-            part = by_change[r, None].load() - deltas.load()
-            by_change[r, None].store(part * by_row[r, None].load())
+            less = by_change[r, None].load() - deltas.load()
+            by_change[r, None].store(less * by_row[r, None].load())
+        change = self.change[part]
+        change.store(self.products[part].load().to(change.element_type))
 
-    def write(self, fragment, target, parity):
-        """Write a fragment of changes or weights to shared memory."""
-        cute.copy(self.to_smem, self.to_smem.retile(fragment), target[None, None, None, parity])
+    def write(self, fragment, target, parity, part):
+        """Write a part of changes or weights to shared memory."""
+        source = self.to_smem.retile(fragment)
+        if self.cfg.parts == 1:
+            cute.copy(self.to_smem, source, target[None, None, None, parity])
+        else:
+            cute.copy(self.to_smem, source[None, None, 0], target[None, None, part, parity])
 
-    def sum_values(self, x, stage, parity):
-        """Start dV += P^T dO."""
+    def sum_values(self, x, stage, parity, part):
+        """Start dV += P^T dO of a part of the queries."""
         at = parity if self.cfg.is_shared else None
-        multiply(self.mma_v, self.acc_v, x.weights, x.grads_t, at, stage, True)
+        multiply(self.mma_v, self.acc_v, x.weights[part], x.grads_t, at, stage, True, part)
 
-    def sum_keys(self, x, stage, parity):
-        """Start dK += dS^T Q."""
+    def sum_keys(self, x, stage, parity, part):
+        """Start dK += dS^T Q of a part of the queries."""
         at = parity if self.cfg.is_shared else None
-        multiply(self.mma_k, self.acc_k, x.change, x.queries_t, at, stage, True)
+        multiply(self.mma_k, self.acc_k, x.change[part], x.queries_t, at, stage, True, part)
 
     def sum_queries(self, x, parity):
         """Start dQ = dS K."""
@@ -172,33 +208,69 @@ def consume(own, pipes, tiles, batch):
     head, tile = tiles.begin()
     while head < tiles.end:
         stage = at_q.wait_and_advance()
-        rk, rv = own.fixed()
-        multiply(own.mma_s, own.scores, rk, x.queries, 0, stage.index, False)
-        grads.consumer_wait(stage)
-        multiply(own.mma_s, own.products, rv, x.grads, 0, stage.index, False)
-        warpgroup.wait_group(1)
-        own.weigh(head, tile * own.cfg.tile[0], stage.index)
-        own.weights.store(own.scores.load().to(own.weights.element_type))
-        if cute.const_expr(own.cfg.is_shared):
-            own.write(own.weights, own.to_weights, parity)
-        # Again, for its branch: ptxas moves waits to the beginning of a basic block.
-        grads.consumer_wait(stage)
-        warpgroup.wait_group(0)
-        own.differentiate(stage.index)
-        own.change.store(own.products.load().to(own.change.element_type))
-        if cute.const_expr(not own.cfg.is_shared):
-            own.sum_values(x, stage.index, parity)
-        own.write(own.change, own.to_change, parity)
+        if cute.const_expr(own.cfg.parts == 1):
+            change_scores(own, x, grads, stage, head, tile, parity)
+        else:
+            change_scores_by_parts(own, x, grads, stage, head, tile, parity)
         arch.fence_view_async_shared()
         own.both.arrive_and_wait()  # dS is in shared memory, and that before has been read
         if cute.const_expr(own.cfg.is_shared):
-            own.sum_values(x, stage.index, parity)
+            own.sum_values(x, stage.index, parity, 0)
         own.sum_queries(x, parity)
-        own.sum_keys(x, stage.index, parity)
+        for part in cute.range_constexpr(own.cfg.parts):
+            own.sum_keys(x, stage.index, parity, part)
         parity = 1 - parity
-        warpgroup.wait_group(1)
+        warpgroup.wait_group(own.cfg.parts)
         grads.consumer_release(stage)
         own.add_queries(head, tile, batch)
         warpgroup.wait_group(0)
         stage.release()
         head, tile = tiles.following(head, tile)
+
+
+@cute.jit
+def change_scores(own, x, grads, stage, head, tile, parity):
+    """Make the weights and changes of a tile, start dV, and write the changes."""
+    rk, rv = own.fixed()
+    own.multiply_part(own.scores, rk, x.queries, stage.index, 0)
+    grads.consumer_wait(stage)
+    own.multiply_part(own.products, rv, x.grads, stage.index, 0)
+    warpgroup.wait_group(1)
+    own.weigh(head, tile * own.cfg.tile[0], stage.index, 0)
+    if cute.const_expr(own.cfg.is_shared):
+        own.write(own.weights[0], own.to_weights, parity, 0)
+    # Again, for its branch: ptxas moves waits to the beginning of a basic block.
+    grads.consumer_wait(stage)
+    warpgroup.wait_group(0)
+    own.differentiate(stage.index, 0)
+    if cute.const_expr(not own.cfg.is_shared):
+        own.sum_values(x, stage.index, parity, 0)
+    own.write(own.change[0], own.to_change, parity, 0)
+
+
+@cute.jit
+def change_scores_by_parts(own, x, grads, stage, head, tile, parity):
+    """Make the weights and changes of a tile in two parts, so that the exponentials of the second
+    run under dV of the first.
+    """
+    query0 = tile * own.cfg.tile[0]
+    rk, rv = own.fixed()
+    for part in cute.range_constexpr(2):
+        own.multiply_part(own.scores, rk, x.queries, stage.index, part)
+    grads.consumer_wait(stage)
+    own.multiply_part(own.products, rv, x.grads, stage.index, 0)
+    warpgroup.wait_group(2)
+    own.weigh(head, query0, stage.index, 0)
+    own.sum_values(x, stage.index, parity, 0)
+    # Again, for its branch: ptxas moves waits to the beginning of a basic block.
+    grads.consumer_wait(stage)
+    warpgroup.wait_group(1)
+    own.differentiate(stage.index, 0)
+    own.multiply_part(own.products, own.fixed()[1], x.grads, stage.index, 1)
+    own.write(own.change[0], own.to_change, parity, 0)
+    own.weigh(head, query0, stage.index, 1)
+    own.sum_values(x, stage.index, parity, 1)
+    grads.consumer_wait(stage)
+    warpgroup.wait_group(1)
+    own.differentiate(stage.index, 1)
+    own.write(own.change[1], own.to_change, parity, 1)

@@ -14,7 +14,9 @@ from basedsl_cute.nvgpu import OperandMajorMode, cpasync, warpgroup
 from basedsl_cute.ops.ampere.attention_backward import store_rows
 from basedsl_cute.ops.flash.softmax import as_rows
 from basedsl_cute.ops.flash.variant import LOG2_E, Place, Sequence
-from basedsl_cute.ops.hopper.attention import COLUMN, ROW, ROWS, tma_tile
+from basedsl_cute.ops.hopper.attention import COLUMN, ROW
+from basedsl_cute.ops.hopper.attention_rows import tma_tile
+from basedsl_cute.ops.hopper.attention_sums import ROWS
 from basedsl_cute.utils import hopper_helpers as sm90
 
 THREADS = 128  # of a warpgroup, and of the kernels before and behind
@@ -27,8 +29,9 @@ class Config:
     """The static configuration of the kernel.
 
     `tile` is (queries, keys): each of two consumer warpgroups has 64 keys, or both have the same
-    64, and half of the queries, and of the heads' elements in gradients. `stages` is the number of
-    tiles of queries, and of gradients, in shared memory.
+    64, and half of the queries, and of the heads' elements in gradients. Of 128 queries, each
+    warpgroup makes the weights in two parts. `stages` is the number of tiles of queries, and of
+    gradients, in shared memory.
     """
 
     tile: tuple[int, int] = (64, 128)
@@ -38,6 +41,11 @@ class Config:
     def is_shared(self) -> bool:
         """True if both warpgroups have the same keys."""
         return self.tile[1] == ROWS
+
+    @property
+    def parts(self) -> int:
+        """The number of parts of a tile's queries, of 64 each, whose scores are made in turn."""
+        return 1 if self.is_shared else self.tile[0] // ROWS
 
     @property
     def threads(self) -> int:
@@ -206,13 +214,17 @@ def contiguous(x):
 
 
 @cute.jit
-def multiply(mma, acc, a, b, stage_a, stage_b, more: cute.Constexpr):
-    """Start acc = A B^T of stages, or acc += A B^T with `more`; A without a stage is registers."""
+def multiply(mma, acc, a, b, stage_a, stage_b, more: cute.Constexpr, number: cute.Constexpr = 0):
+    """Start acc = A B^T of stages, or acc += A B^T with `more`. A without a stage is in registers,
+    of which part `number` of what is summed may be there; operands may have no modes M and N.
+    """
     mma.set(warpgroup.Field.ACCUMULATE, more)
     warpgroup.fence()
-    for k in cute.range_constexpr(cute.size(b, mode=[2])):
-        part = a[None, None, k] if stage_a is None else a[None, None, k, stage_a]
-        cute.gemm(mma, acc, part, b[None, None, k, stage_b], acc)
+    modes = (None,) * max(cute.rank(acc) - 1, 1)
+    steps = cute.size(a, mode=[len(modes)])
+    for k in cute.range_constexpr(steps):
+        part = a[(*modes, k)] if stage_a is None else a[(*modes, k, stage_a)]
+        cute.gemm(mma, acc, part, b[(*modes, number * steps + k, stage_b)], acc)
         mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.commit_group()
 
@@ -320,7 +332,7 @@ def tiled_mmas(dtype, head_k, head_v, cfg):
         kinds = [(k, k, f32, columns, (ROWS, cfg.tile[0] // GROUPS))]
         kinds += [(k, mn, f32, columns, (ROWS, head // GROUPS)) for head in (head_k, head_v)]
     else:
-        kinds = [(k, k, f32, rows, (ROWS, cfg.tile[0]))]
+        kinds = [(k, k, f32, rows, (ROWS, cfg.tile[0] // cfg.parts))]
         registers = warpgroup.OperandSource.RMEM
         kinds += [(k, mn, f32, rows, (ROWS, head), registers) for head in (head_k, head_v)]
     kinds.append((mn, mn, f32, columns, (ROWS, head_k // GROUPS)))

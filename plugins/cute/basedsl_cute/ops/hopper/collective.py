@@ -12,7 +12,7 @@ import basedsl_cute as cute
 from basedsl import DSLTypeError, maximum
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import tma, warp, warpgroup
-from basedsl_cute.ops.hopper.config import Config, Kinds
+from basedsl_cute.ops.hopper.config import Config, HopperGemmKinds
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.tile_scheduler import (
     PersistentTileSchedulerParams,
@@ -39,7 +39,7 @@ def as_tf32(x: Any) -> Any:
     return cute.recast_tensor(x, cute.TFloat32) if x.element_type is cute.Float32 else x
 
 
-def operand_kinds(a: Any, b: Any, c: Any) -> Kinds:
+def operand_kinds(a: Any, b: Any, c: Any) -> HopperGemmKinds:
     """Element types and contiguous modes of the operands A (M, K), B (N, K) and C (M, N).
 
     Raises DSLTypeError unless all three have two modes, or all have a third mode of batches.
@@ -53,10 +53,10 @@ def operand_kinds(a: Any, b: Any, c: Any) -> Kinds:
         )
     major_a, major_b, major_c = (sm90.LayoutEnum.from_tensor(x) for x in (a, b, c))
     types = (a.element_type, b.element_type, c.element_type)
-    return Kinds(*types, major_a, major_b, major_c, ranks == {3})
+    return HopperGemmKinds(*types, major_a, major_b, major_c, ranks == {3})
 
 
-def check_majors(kinds: Kinds) -> None:
+def check_majors(kinds: HopperGemmKinds) -> None:
     """Raise DSLTypeError for 8-bit and 32-bit operands whose K mode is not contiguous."""
     for name, dtype, major in (("A", kinds.a, kinds.major_a), ("B", kinds.b, kinds.major_b)):
         if dtype.width != 16 and major is not sm90.LayoutEnum.ROW_MAJOR:
@@ -67,7 +67,7 @@ def check_majors(kinds: Kinds) -> None:
             )
 
 
-def staged_layouts(kinds: Kinds, cfg: Any) -> tuple[Any, Any]:
+def staged_layouts(kinds: HopperGemmKinds, cfg: Any) -> tuple[Any, Any]:
     """The shared-memory layouts of A (M, K, stages) and B (N, K, stages)."""
     return (
         sm90.make_smem_layout_a(kinds.major_a, cfg.tile, kinds.a, cfg.stages),
@@ -75,7 +75,7 @@ def staged_layouts(kinds: Kinds, cfg: Any) -> tuple[Any, Any]:
     )
 
 
-def shared_layouts(kinds: Kinds, cfg: Config) -> tuple[Any, Any, Any]:
+def shared_layouts(kinds: HopperGemmKinds, cfg: Config) -> tuple[Any, Any, Any]:
     """The shared-memory layouts of A and B by stages, and of C by slots of each consumer."""
     return (
         *staged_layouts(kinds, cfg),
@@ -105,7 +105,7 @@ class BlockMemory(NamedTuple):
     sc: Any
 
 
-def begin_block(kinds: Kinds, cfg: Config) -> BlockMemory:
+def begin_block(kinds: HopperGemmKinds, cfg: Config) -> BlockMemory:
     """Allocate a block's shared memory and arrive at the barrier of its cluster, behind which all
     barriers are initialised: `pipeline.pipeline_init_wait` has to follow.
     """
@@ -125,7 +125,7 @@ def begin_block(kinds: Kinds, cfg: Config) -> BlockMemory:
     return BlockMemory(warp, loads, turn_order, sa, sb, sc)
 
 
-def tma_load_atoms(a: Any, b: Any, kinds: Kinds, cfg: Any) -> tuple[Any, Any]:
+def tma_load_atoms(a: Any, b: Any, kinds: HopperGemmKinds, cfg: Any) -> tuple[Any, Any]:
     """The TMA loads of A and B, each with its tensor of coordinates; multicast in a cluster."""
     (bm, bn, bk), (cm, cn) = cfg.tile, cfg.cluster
     in_a, in_b = (cute.slice_(x, (None, None, 0)) for x in staged_layouts(kinds, cfg))
@@ -136,7 +136,7 @@ def tma_load_atoms(a: Any, b: Any, kinds: Kinds, cfg: Any) -> tuple[Any, Any]:
     )
 
 
-def tma_atoms(tensors: Any, kinds: Kinds, cfg: Config) -> tuple[Any, Any, Any]:
+def tma_atoms(tensors: Any, kinds: HopperGemmKinds, cfg: Config) -> tuple[Any, Any, Any]:
     """The TMA loads of A and B and the TMA store of C, each with its tensor of coordinates."""
     a, b, c = tensors
     in_c = cute.slice_(shared_layouts(kinds, cfg)[2], (None, None, 0))
@@ -173,7 +173,9 @@ def pingpong_order(smem: Any, warp_idx: Any, cfg: Config) -> Any:
     )
 
 
-def make_load_pipeline(barriers: Any, kinds: Kinds, cfg: Any, defer_sync: bool = False) -> Any:
+def make_load_pipeline(
+    barriers: Any, kinds: HopperGemmKinds, cfg: Any, defer_sync: bool = False
+) -> Any:
     """The pipeline of TMA loads, from one producer warp to all consumers of its cluster."""
     (bm, bn, bk), (cm, cn) = cfg.tile, cfg.cluster
     return pipeline.PipelineTmaAsync.create(
@@ -271,7 +273,7 @@ def producer_warp(loads, scheduler, work, k_tiles, cfg: cute.Constexpr):
     loads.pipeline.producer_tail(filled)
 
 
-def wgmma_over_warpgroups(kinds: Kinds, warpgroups: int, shape: Any) -> Any:
+def wgmma_over_warpgroups(kinds: HopperGemmKinds, warpgroups: int, shape: Any) -> Any:
     """A tiled MMA of `warpgroups` warpgroups along M, each with a wgmma of `shape` (M, N)."""
     majors = kinds.major_a.sm90_mma_major_mode(), kinds.major_b.sm90_mma_major_mode()
     return sm90.make_trivial_tiled_mma(
@@ -279,7 +281,9 @@ def wgmma_over_warpgroups(kinds: Kinds, warpgroups: int, shape: Any) -> Any:
     )
 
 
-def mma_fragments(sa: Any, sb: Any, row_block: Any, kinds: Kinds, cfg: Config) -> tuple[Any, ...]:
+def mma_fragments(
+    sa: Any, sb: Any, row_block: Any, kinds: HopperGemmKinds, cfg: Config
+) -> tuple[Any, ...]:
     """The tiled MMA of a tile, and the accumulator and fragments of A and B of one warpgroup:
     number `row_block` along M.
     """
@@ -299,7 +303,7 @@ def issue_mma(mma: Any, acc: Any, ra: Any, rb: Any, stage: Any) -> None:
     warpgroup.commit_group()
 
 
-def smem_store_atom(kinds: Kinds, columns: int) -> Any:
+def smem_store_atom(kinds: HopperGemmKinds, columns: int) -> Any:
     """The copy of a thread's accumulator elements to shared memory: stmatrix for 16-bit C."""
     if kinds.c.width != 16:
         return cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), kinds.c)

@@ -16,7 +16,7 @@ __all__ = [
     "EXTRA_CANDIDATES",
     "SHARED_MEMORY",
     "Config",
-    "Kinds",
+    "HopperGemmKinds",
     "check_config",
     "choose_config",
     "every_config",
@@ -105,7 +105,7 @@ class Config:
             )
         return 64, fits[-1]
 
-    def smem_bytes(self, kinds: Kinds) -> int:
+    def smem_bytes(self, kinds: HopperGemmKinds) -> int:
         """Shared memory of a block, in bytes."""
         m, n, k = self.tile
         rows, columns = self.piece(kinds.c)
@@ -115,7 +115,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Kinds:
+class HopperGemmKinds:
     """Element types and contiguous modes (`LayoutEnum`) of A, B and C, and whether they have
     batches.
     """
@@ -233,7 +233,7 @@ _SHAPES = ((64, 2, True, 256), (128, 2, True, 128), (128, 2, False, 256), (192, 
            (256, 2, False, 128))  # fmt: skip
 
 
-def check_config(kinds: Kinds, cfg: Config) -> None:
+def check_config(kinds: HopperGemmKinds, cfg: Config) -> None:
     """Raise DSLTypeError for a configuration that exceeds a block's shared memory."""
     wanted = cfg.smem_bytes(kinds)
     if wanted > SHARED_MEMORY:

@@ -49,7 +49,7 @@ from basedsl_cute.ops.hopper.config import (
     DEFAULT,
     SHARED_MEMORY,
     Config,
-    Kinds,
+    HopperGemmKinds,
     check_config,
     choose_config,
 )
@@ -60,7 +60,15 @@ from basedsl_cute.utils.tile_scheduler import (
     StaticPersistentTileScheduler,
 )
 
-__all__ = ["DEFAULT", "SHARED_MEMORY", "Config", "Kinds", "check_config", "choose_config", "gemm"]
+__all__ = [
+    "DEFAULT",
+    "SHARED_MEMORY",
+    "Config",
+    "HopperGemmKinds",
+    "check_config",
+    "choose_config",
+    "gemm",
+]
 
 
 @cute.kernel
@@ -139,6 +147,11 @@ class EpilogueStore(NamedTuple):
         """The steps of K from the store of a tile's last piece until the tile is announced."""
         return 0 if self.exchange is None else self.exchange.delay
 
+    @property
+    def every(self) -> int:
+        """The steps of K from the store of a piece to that of the next one."""
+        return 1 if self.exchange is None else self.exchange.every
+
 
 @cute.jit
 def store_piece(epi_store, fragment, where, number, cfg: cute.Constexpr):
@@ -170,16 +183,20 @@ def store_next_piece(epi_store, pending, unstored, before, slot, kinds, cfg: cut
     """Store the first of the last tile's `unstored` pieces, and move the others up by one; after
     those, and the steps of `delay`, the tile is announced.
     """
-    if cute.const_expr(epi_store.delay > 0):
-        unstored = unstored - epi_store.delay
-    if unstored > 0 if cute.const_expr(epi_store.delay > 0) else True:
-        i = len(pending) - unstored
+    left = unstored - epi_store.delay  # steps until all are stored
+    is_next = left > 0 if cute.const_expr(epi_store.delay > 0) else True
+    if cute.const_expr(epi_store.every > 1):
+        phase = epi_store.exchange.phase(epi_store.consumer)
+        is_next = cute.Boolean(left > 0 and (left - 1) % epi_store.every == phase)
+        left = (left - 1) // epi_store.every + 1
+    if is_next:
+        i = len(pending) - left
         where = piece_coordinate(before, epi_store.row_block, i, epi_store.pieces_n, kinds, cfg)
         store_piece(epi_store, pending[0], where, slot + i, cfg)
         for j in cute.range_constexpr(len(pending) - 1):
             pending[j].store(pending[j + 1].load())
     if cute.const_expr(epi_store.delay > 0):
-        if unstored == 1 - epi_store.delay:
+        if unstored == 1:
             epi_store.exchange.announce(epi_store, before)
 
 
@@ -253,6 +270,7 @@ def consumer_warpgroup(
 
         if cute.const_expr(exchange is not None):
             exchange.receive(epi_store, pieces, work.tile_idx)
+            begin = exchange.clock()
         for i in cute.range_constexpr(count):
             where = piece_coordinate(work.tile_idx, row_block, i, pieces_n, kinds, cfg)
             values = epilogue.apply_epilogue(
@@ -265,13 +283,15 @@ def consumer_warpgroup(
             if cute.const_expr(defers and bool(extras)):
                 pin_in_registers(pending[i])
             if cute.const_expr(not defers):
+                if cute.const_expr(exchange is not None):
+                    exchange.pause(epi_store, work.tile_idx, begin, i)
                 store_piece(epi_store, pending[i], where, slot + i, cfg)
         if cute.const_expr(exchange is not None and not defers):
             exchange.announce(epi_store, work.tile_idx)
         if cute.const_expr(count % cfg.slots != 0):
             slot = (slot + count) % cfg.slots
         before = work.tile_idx
-        unstored += count + epi_store.delay
+        unstored += count * epi_store.every + epi_store.delay
         if cute.const_expr(cfg.pingpong):
             read.advance((cfg.consumers - 1) * k_tiles)
             done.advance((cfg.consumers - 1) * k_tiles)
@@ -295,7 +315,7 @@ def pin_in_registers(fragment: Any) -> None:
 
 
 def piece_coordinate(
-    tile: Any, row_block: Any, i: Any, pieces_n: int, kinds: Kinds, cfg: Config
+    tile: Any, row_block: Any, i: Any, pieces_n: int, kinds: HopperGemmKinds, cfg: Config
 ) -> Any:
     """The coordinate (M, N, L), in pieces of C, of a consumer's piece `i` of a tile."""
     m, n, batch = tile

@@ -44,7 +44,7 @@ from basedsl_cute.ops.hopper.collective import (
     wait_for_predecessor,
     wgmma_over_warpgroups,
 )
-from basedsl_cute.ops.hopper.config import Kinds, check_config
+from basedsl_cute.ops.hopper.config import HopperGemmKinds, check_config
 from basedsl_cute.utils.group_scheduler import (
     StaticPersistentGroupTileScheduler,
     create_initial_search_state,
@@ -52,7 +52,7 @@ from basedsl_cute.utils.group_scheduler import (
 from basedsl_cute.utils.tensormap_manager import TensorMapUpdateMode
 from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
 
-__all__ = ["Config", "Kinds", "grouped_gemm", "maps_of", "tables"]
+__all__ = ["Config", "HopperGemmKinds", "grouped_gemm", "maps_of", "tables"]
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from basedsl_cute.ops.hopper.collective import (
     tma_load_atoms,
     wait_for_predecessor,
 )
-from basedsl_cute.ops.hopper.config import SHARED_MEMORY, Kinds
+from basedsl_cute.ops.hopper.config import SHARED_MEMORY, HopperGemmKinds
 from basedsl_cute.pipeline import PipelineUserType, make_pipeline_state
 from basedsl_cute.tensors.make_tensor import place_tensor
 from basedsl_cute.utils import hopper_helpers as sm90
@@ -114,7 +114,7 @@ class Config:
         return int(self.stages * (m * a.width + n * b.width) * k // 8)
 
 
-def check_config(kinds: Kinds, cfg: Config) -> None:
+def check_config(kinds: HopperGemmKinds, cfg: Config) -> None:
     """Raise DSLTypeError for a configuration that exceeds a block's shared memory."""
     sums = cfg.sums_bytes(kinds.major_c is sm90.LayoutEnum.COL_MAJOR)
     wanted = max(cfg.ring_bytes(kinds.a, kinds.b), sums) + 16 * cfg.stages + _ALIGN
@@ -193,7 +193,7 @@ def cluster_sync(cfg: Config) -> None:
     arch.cluster_wait()
 
 
-def shared_tensors(smem: Any, kinds: Kinds, cfg: Config) -> tuple[Any, Any, Any]:
+def shared_tensors(smem: Any, kinds: HopperGemmKinds, cfg: Config) -> tuple[Any, Any, Any]:
     """Allocate A and B by stages, and the tile of partial sums in the same place."""
     bm, bn, bk = cfg.tile
     is_column_major = kinds.major_c is sm90.LayoutEnum.COL_MAJOR

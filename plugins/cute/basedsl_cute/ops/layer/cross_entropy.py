@@ -30,7 +30,7 @@ _THREADS = 512
 _VECTOR = 4
 
 
-class Gradients(NamedTuple):
+class LossGradients(NamedTuple):
     """The mean loss, an array of one element, and its gradients, None where not asked for."""
 
     loss: Any
@@ -72,7 +72,7 @@ def loss_and_gradients(
     targets: Any,
     ignore_index: int,
     wants: tuple[bool, bool] = (False, False),
-) -> Gradients:
+) -> LossGradients:
     """Return the mean loss of `linear_cross_entropy` and its gradients by x and weight, those that
     `wants` names.
     """
@@ -114,7 +114,7 @@ def loss_and_gradients(
             matmul(slope.T, x[part], residual=residual, out=sums, out_dtype=f32)
     with np.errstate(invalid="ignore"):
         loss = losses.sum() * factor
-    return Gradients(loss, of_x, sums)
+    return LossGradients(loss, of_x, sums)
 
 
 def _checked(lib: ArrayLibrary, x: Any, weight: Any, targets: Any) -> tuple[int, int]:

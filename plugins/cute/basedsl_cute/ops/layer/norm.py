@@ -29,9 +29,9 @@ from basedsl_cute.ops.layer.rows import (
     only_columns,
     registers,
     row_plan,
+    row_slots,
     row_sums,
     store_row,
-    sum_buffer,
     this_row,
 )
 from basedsl_cute.ops.plan_cache import PlanCache, asked_target
@@ -78,7 +78,7 @@ def layer_norm(
     return _norm("layer_norm", x, weight, bias, residual, eps)
 
 
-class Gradients(NamedTuple):
+class NormGradients(NamedTuple):
     """Gradients of a norm: by z (x and the residual have the same), weight and bias."""
 
     x: Any
@@ -94,33 +94,39 @@ def norm_backward(
     bias: Any,
     eps: float,
     grad_z: Any = None,
-) -> Gradients:
+) -> NormGradients:
     """Return the gradients of `operation`, "rms_norm" or "layer_norm", from `grad`, that of its
     result, and `grad_z`, that of the sum with the residual.
 
     Gradients are like the arrays that they belong to, None where there is none.
     """
     lib = library(z, operation)
-    given = (grad, z, weight, grad_z)
-    keys = [None if x is None else lib.key(x) for x in given]
-    key = (operation, None if bias is None else bias.dtype, asked_target(), *keys)
+    key = (
+        operation,
+        None if bias is None else bias.dtype,
+        asked_target(),
+        lib.key(grad),
+        lib.key(z),
+        None if weight is None else lib.key(weight),
+        None if grad_z is None else lib.key(grad_z),
+    )
     plan = _plans.get(key)
     if plan is None:
         made = _backward_plan(lib, operation, grad, z, weight, bias, grad_z)
         plan = _plans.keep(key, made)
     if not plan.is_direct:
+        given = (grad, z, weight, grad_z)
         grad, z, weight, grad_z = (None if x is None else lib.compact(x) for x in given)
-    out = lib.empty(tuple(z.shape), z.dtype, z)
-    columns = plan.row.columns
-    parts, of_weight, of_bias = (
-        None if x is None else lib.empty((columns,), x.dtype, z) for x in (None, weight, bias)
-    )
-    if plan.sums:
-        f32 = lib.dtype(cute.Float32)
-        parts = lib.empty((plan.sums, plan.blocks * plan.row.rows, columns), f32, z)
+    columns = (plan.row.columns,)
+    out = lib.empty(z.shape, z.dtype, z)
+    of_weight = None if weight is None else lib.empty(columns, weight.dtype, z)
+    of_bias = None if bias is None else lib.empty(columns, bias.dtype, z)
+    parts = None
+    if plan.parts is not None:
+        parts = lib.empty(plan.parts, plan.f32, z)
     arrays = (grad, z, weight, grad_z, out, parts, of_weight, of_bias)
     _call(plan, _launch_backward, arrays, (plan.rows, plan.blocks, eps), lib.stream(z))
-    return Gradients(out, of_weight, of_bias)
+    return NormGradients(out, of_weight, of_bias)
 
 
 def _backward_plan(
@@ -131,7 +137,7 @@ def _backward_plan(
     weight: Any,
     bias: Any,
     grad_z: Any,
-) -> _Plan:
+) -> _NormPlan:
     rows, columns = extents_of(operation, "z", z)
     row = row_plan(
         lib, operation, columns, element_type(operation, "z", z), (z, grad, weight, grad_z)
@@ -139,15 +145,17 @@ def _backward_plan(
     record = ArrayRecord.of(z)
     device = HardwareInfo(record.device[1] if record.is_on_gpu else None)
     most = 2 * device.get_device_multiprocessor_count()
-    blocks = max(min(-(-rows // row.rows), most), 1)
+    blocks = max(min(-(-rows // row.rows), most // row.cluster), 1)
     sums = (weight is not None) + (bias is not None)
     given = (grad, z, weight, grad_z)
     static = (operation == "layer_norm", row)
-    return _Plan(row, rows, _are_compact(lib, given), static, blocks, sums)
+    parts = (sums, blocks * row.rows, columns) if sums else None
+    f32 = lib.dtype(cute.Float32)
+    return _NormPlan(row, rows, _are_compact(lib, given), static, blocks, parts, f32)
 
 
 @dataclass
-class _Plan:
+class _NormPlan:
     """The way to compute a norm of arrays of one kind: the same extents, strides, types and
     alignment.
     """
@@ -157,14 +165,15 @@ class _Plan:
     is_direct: bool  # arrays are taken as they are, not copied first
     static: tuple[Any, ...]  # of the launch
     blocks: int = 0
-    sums: int = 0  # gradients of vectors
+    parts: tuple[int, int, int] | None = None  # the shape of sums of blocks, for vectors' gradients
+    f32: Any = None  # the elements of `parts`
     compiled: Any = None
 
 
-_plans: PlanCache[_Plan] = PlanCache()
+_plans: PlanCache[_NormPlan] = PlanCache()
 
 
-def _call(plan: _Plan, launch: Any, arrays: Any, numbers: Any, stream: int) -> None:
+def _call(plan: _NormPlan, launch: Any, arrays: Any, numbers: Any, stream: int) -> None:
     """Launch kernels for a plan's arrays, which are compiled for them once."""
     if plan.compiled is None:
         plan.compiled = cute.compile(launch, *arrays, *numbers, *plan.static, stream)
@@ -206,15 +215,15 @@ def _norm(operation: str, x: Any, weight: Any, bias: Any, residual: Any, eps: fl
 
 def _forward_plan(
     lib: ArrayLibrary, operation: str, x: Any, weight: Any, bias: Any, residual: Any
-) -> _Plan:
-    _check(operation, x, weight, bias, residual)
+) -> _NormPlan:
+    _check_arrays(operation, x, weight, bias, residual)
     rows, columns = extents_of(operation, "x", x)
     given = (x, residual, weight, bias)
     row = row_plan(lib, operation, columns, element_type(operation, "x", x), given)
-    return _Plan(row, rows, _are_compact(lib, given), (operation == "layer_norm", row))
+    return _NormPlan(row, rows, _are_compact(lib, given), (operation == "layer_norm", row))
 
 
-def _check(operation: str, x: Any, weight: Any, bias: Any, residual: Any) -> None:
+def _check_arrays(operation: str, x: Any, weight: Any, bias: Any, residual: Any) -> None:
     """Raise DSLTypeError for arrays that do not fit together."""
     given = {"x": x, "weight": weight, "bias": bias, "residual": residual}
     for name, other in given.items():
@@ -232,12 +241,12 @@ def _check(operation: str, x: Any, weight: Any, bias: Any, residual: Any) -> Non
 
 
 @cute.jit
-def _normal(z: Any, buffer: Any, eps: Any, is_centred: cute.Constexpr, plan: cute.Constexpr):
+def _normal(z: Any, slots: Any, eps: Any, is_centred: cute.Constexpr, plan: cute.Constexpr):
     """The row's centred elements and 1 / sqrt(mean(centred^2) + eps)."""
     if cute.const_expr(is_centred):
-        (total,) = row_sums((z,), buffer, plan)
+        (total,) = row_sums((z,), slots, plan, 1)
         z = only_columns(z - total * (1 / plan.columns), plan)
-    (squares,) = row_sums((z * z,), buffer, plan)
+    (squares,) = row_sums((z * z,), slots, plan, 0)
     return z, cute.math.rsqrt(squares * (1 / plan.columns) + eps)
 
 
@@ -258,14 +267,14 @@ def norm_kernel(
     row = this_row(plan)
     inside = row < rows
     row = cute.min(row, rows - 1)  # of a last block: it must take part in the sums
-    buffer = sum_buffer(1, plan)
     value = load_row(x, row, plan)
+    slots = row_slots(1, plan)
     if cute.const_expr(residual is not None):
         value = value + load_row(residual, row, plan)
         value = value.to(z.element_type).to(cute.Float32)  # what the gradient will see
         if inside:
             store_row(value, z, row, plan)
-    value, factor = _normal(value, buffer, eps, is_centred, plan)
+    value, factor = _normal(value, slots, eps, is_centred, plan)
     value = value * factor
     if cute.const_expr(weight is not None):
         value = value * load_row(weight, 0, plan)
@@ -293,8 +302,8 @@ def norm_backward_kernel(
     over the rows of a block's threads.
     """
     first = this_row(plan)
-    steps = arch.grid_dim()[0] * plan.rows
-    buffer = sum_buffer(3, plan)
+    steps = arch.grid_dim()[0] // plan.cluster * plan.rows
+    slots = row_slots(3, plan)
     of_weight, of_bias = registers(plan), registers(plan)
     of_weight.fill(0.0)
     of_bias.fill(0.0)
@@ -309,12 +318,13 @@ def norm_backward_kernel(
         if not inside:
             dy = cute.zeros_like(dy)
         if cute.const_expr(is_centred):
-            (total,) = row_sums((value,), buffer, plan)
+            (total,) = row_sums((value,), slots, plan, 1)
             value = only_columns(value - total * (1 / plan.columns), plan)
         slope = dy
         if cute.const_expr(weight is not None):
             slope = dy * scale
-        squares, along, mean = row_sums((value * value, slope * value, slope), buffer, plan)
+        sums = (value * value, slope * value, slope)
+        squares, along, mean = row_sums(sums, slots, plan, 0 if is_centred else turn)
         factor = cute.math.rsqrt(squares * (1 / plan.columns) + eps)
         normal = value * factor
         result = slope - normal * (along * factor * (1 / plan.columns))
@@ -378,8 +388,9 @@ def _launch(
     stream: cute.Int64,
 ):
     norm_kernel(x, residual, weight, bias, y, z, rows, eps, is_centred, plan).launch(
-        grid=cute.ceil_div(rows, plan.rows),
+        grid=plan.grid(rows),
         block=plan.block,
+        cluster=plan.cluster_shape,
         stream=cute.Stream(stream.ir_value()),
     )
 
@@ -404,7 +415,12 @@ def _launch_backward(
     on = cute.Stream(stream.ir_value())
     norm_backward_kernel(
         grad, z, weight, grad_z, out, parts, rows, eps, is_centred, of_bias is not None, plan
-    ).launch(grid=cute.max(blocks, 1), block=plan.block, stream=on)
+    ).launch(
+        grid=cute.max(blocks, 1) * plan.cluster,
+        block=plan.block,
+        cluster=plan.cluster_shape,
+        stream=on,
+    )
     totals = tuple(x for x in (of_weight, of_bias) if x is not None)
     if cute.const_expr(parts is not None):
         sum_parts_kernel(parts, totals).launch(

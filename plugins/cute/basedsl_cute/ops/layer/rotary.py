@@ -87,17 +87,19 @@ class Turn:
 
 
 @dataclass
-class _Plan:
+class _RotaryPlan:
     turn: Turn
     items: int
     is_direct: bool
     compiled: Any = None
 
 
-_plans: PlanCache[_Plan] = PlanCache()
+_plans: PlanCache[_RotaryPlan] = PlanCache()
 
 
-def _plan(lib: ArrayLibrary, x: Any, cos: Any, sin: Any, interleaved: bool, inverse: bool) -> _Plan:
+def _plan(
+    lib: ArrayLibrary, x: Any, cos: Any, sin: Any, interleaved: bool, inverse: bool
+) -> _RotaryPlan:
     """The plan of a call; DSLTypeError for arguments that do not fit together."""
     shape = tuple(ArrayRecord.of(x, "x").shape)
     table = tuple(ArrayRecord.of(cos, "cos").shape)
@@ -128,7 +130,7 @@ def _plan(lib: ArrayLibrary, x: Any, cos: Any, sin: Any, interleaved: bool, inve
     turn = Turn(head, pairs, heads, positions, vector, interleaved, inverse)
     rows = positions * heads * (batch[0] if batch else 1)
     is_direct = all(lib.compact(array) is array for array in given)
-    return _Plan(turn, rows * turn.items, is_direct)
+    return _RotaryPlan(turn, rows * turn.items, is_direct)
 
 
 def _vector_at(x: Any, place: Any, turn: Turn) -> Any:
@@ -139,13 +141,13 @@ def _vector_at(x: Any, place: Any, turn: Turn) -> Any:
     return cute.make_tensor(pointer, cute.make_layout(turn.vector))
 
 
-def _load(x: Any, place: Any, turn: Turn) -> Any:
+def _load_vector(x: Any, place: Any, turn: Turn) -> Any:
     fragment = cute.make_rmem_tensor((turn.vector,), x.element_type)
     cute.autovec_copy(_vector_at(x, place, turn), fragment)
     return fragment.load()
 
 
-def _store(values: Any, x: Any, place: Any, turn: Turn) -> None:
+def _store_vector(values: Any, x: Any, place: Any, turn: Turn) -> None:
     fragment = cute.make_rmem_tensor((turn.vector,), x.element_type)
     fragment.store(values)
     cute.autovec_copy(fragment, _vector_at(x, place, turn))
@@ -169,11 +171,11 @@ def rotary_kernel(
             place = begin + turn.pairs + part
             for n in cute.range_constexpr(2):
                 at = place + n * (turn.head // 2 - turn.pairs)
-                _store(_load(x, at, turn), y, at, turn)
+                _store_vector(_load_vector(x, at, turn), y, at, turn)
         else:
             angle = (row // turn.heads) % turn.positions * turn.pairs + part
-            c = _load(cos, angle, turn).to(cute.Float32)
-            s = _load(sin, angle, turn).to(cute.Float32)
+            c = _load_vector(cos, angle, turn).to(cute.Float32)
+            s = _load_vector(sin, angle, turn).to(cute.Float32)
             if cute.const_expr(turn.inverse):
                 s = 0.0 - s
             place = begin + part
@@ -181,7 +183,7 @@ def rotary_kernel(
             if cute.const_expr(turn.interleaved):
                 place += part
                 second = place + turn.vector
-            one, other = _load(x, place, turn), _load(x, second, turn)
+            one, other = _load_vector(x, place, turn), _load_vector(x, second, turn)
             if cute.const_expr(turn.interleaved):
                 one, other = _apart(one, other, turn)
             one, other = one.to(cute.Float32), other.to(cute.Float32)
@@ -189,8 +191,8 @@ def rotary_kernel(
             second_turned = (other * c + one * s).to(y.element_type)
             if cute.const_expr(turn.interleaved):
                 turned, second_turned = _together(turned, second_turned, turn)
-            _store(turned, y, place, turn)
-            _store(second_turned, y, second, turn)
+            _store_vector(turned, y, place, turn)
+            _store_vector(second_turned, y, second, turn)
 
 
 def _apart(one: Any, other: Any, turn: Turn) -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ import torch
 
 from basedsl import DSLTypeError
 from basedsl_cute.ops.layer.cross_entropy import loss_and_gradients
-from basedsl_cute.ops.torch_operation import Operation
+from basedsl_cute.ops.torch_operation import TorchOperation
 
 _SCHEMA = (
     "(Tensor x, Tensor weight, Tensor targets, int ignore_index, bool wants_x, bool wants_weight) "
@@ -67,4 +67,4 @@ def _backward(ctx: Any, grad: Any, *_: Any) -> Any:
     return (*found, None, None, None, None)
 
 
-_operation = Operation("linear_cross_entropy", _SCHEMA, _run, _fake, _setup, _backward)
+_operation = TorchOperation("linear_cross_entropy", _SCHEMA, _run, _fake, _setup, _backward)

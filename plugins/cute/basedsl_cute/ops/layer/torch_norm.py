@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl_cute.ops.layer import norm
-from basedsl_cute.ops.torch_operation import Operation
+from basedsl_cute.ops.torch_operation import TorchOperation
 
 _FORWARD = {"rms_norm": norm.rms_norm, "layer_norm": norm.layer_norm}
 _SCHEMA = (
@@ -76,5 +76,7 @@ def _backward(ctx: Any, grad: Any, grad_z: Any) -> Any:
     )
 
 
-_operation = Operation("norm", _SCHEMA, _run, _fake, _setup, _backward)
-_backward_operation = Operation("norm_backward", _BACKWARD_SCHEMA, _run_backward, _fake_backward)
+_operation = TorchOperation("norm", _SCHEMA, _run, _fake, _setup, _backward)
+_backward_operation = TorchOperation(
+    "norm_backward", _BACKWARD_SCHEMA, _run_backward, _fake_backward
+)

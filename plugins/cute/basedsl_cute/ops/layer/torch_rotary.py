@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl_cute.ops.layer.rotary import rotary
-from basedsl_cute.ops.torch_operation import Operation
+from basedsl_cute.ops.torch_operation import TorchOperation
 
 _SCHEMA = "(Tensor x, Tensor cos, Tensor sin, bool interleaved, bool inverse) -> Tensor"
 
@@ -37,4 +37,4 @@ def _fake(x: Any, *options: Any) -> Any:
     return x.new_empty(x.shape)
 
 
-_operation = Operation("rotary", _SCHEMA, _run, _fake, _setup, _backward)
+_operation = TorchOperation("rotary", _SCHEMA, _run, _fake, _setup, _backward)

@@ -64,8 +64,8 @@ def bulk_store(g: Group, m: Mask, site: Site, to: Any, source: Any, sizes: Any) 
         read = functools.partial(read_shared, g, place, lane, site)
         write = functools.partial(_put, segment, first - segment.base)
         target = first - segment.base + np.arange(size)
-        note_store(g, segment, target[::4], 4, site, lane)
-        guard = guard_store(g, segment, target, site, lane)
+        note = functools.partial(note_store, g, segment, target[::4], 4, site, lane)
+        guard = guard_store(g, segment, target, site, lane, note)
         issue_bulk_store(g, lane, read, write, site, stamp, guard)
 
 

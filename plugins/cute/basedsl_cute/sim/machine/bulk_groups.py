@@ -78,6 +78,8 @@ def finish_bulk_stores(g: Group) -> None:
                 "stored, or the pipeline's producer_tail()",
             )
             report(g.launch, "races", error)
+        if store.guard is not None and g.races is not None and g.races.syncs:
+            store.guard.note()  # nothing that a thread has released before is after the store
         _complete(g, store, store.read() if store.data is None else store.data)
     g.bulk.pending = []
 

@@ -6,6 +6,7 @@ Two things guard memory: a bulk store that is not known to be complete, and, in 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,8 @@ from basedsl_cute.sim.machine.reports import report
 @dataclass(slots=True, eq=False)
 class GuardedBytes:
     """Bytes at host addresses that are not to be touched: from `low` to below `high`, or of these
-    the sorted `places`. `reason` and `hint` are for the report.
+    the sorted `places`. `reason` and `hint` are for the report, and `note` tells the race check of
+    the write.
     """
 
     low: int
@@ -29,6 +31,7 @@ class GuardedBytes:
     reason: Note
     hint: str
     in_front: bool = False  # of a dependent launch
+    note: Callable[[], None] | None = None
 
 
 def check_guards(g: Any, a: MemoryAccess, segment: Segment, offset: Any, lanes: Any) -> None:
@@ -59,10 +62,15 @@ def check_guards(g: Any, a: MemoryAccess, segment: Segment, offset: Any, lanes: 
         report(g.launch, "races", error)
 
 
-def guard_store(g: Any, segment: Segment, places: Any, site: Any, lane: int) -> GuardedBytes | None:
-    """Guard the bytes of a segment that a bulk store of a lane will write; `places` are offsets."""
+def guard_store(
+    g: Any, segment: Segment, places: Any, site: Any, lane: int, note: Callable[[], None]
+) -> GuardedBytes | None:
+    """Guard the bytes of a segment that a bulk store of a lane will write; `places` are offsets,
+    and `note` tells the race check of the write.
+    """
     if g.races is None or not places.size:
         return None
+    note()
     places = distinct(places) + segment.base
     guard = GuardedBytes(
         int(places[0]),
@@ -70,6 +78,7 @@ def guard_store(g: Any, segment: Segment, places: Any, site: Any, lane: int) -> 
         None if places.size == places[-1] - places[0] + 1 else places,
         (f"the bulk store by {g.thread(lane)} is not known to be complete", site.span),
         "wait until it is complete, not only until it has read: cp_async_bulk_wait_group(0)",
+        note=note,
     )
     g.launch.guards.append(guard)
     return guard

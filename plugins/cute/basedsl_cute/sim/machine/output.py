@@ -32,14 +32,6 @@ class KernelOutput:
             sys.stdout.flush()
 
 
-def argument_count(fmt: str) -> int:
-    """The number of arguments that the conversions in `fmt` take."""
-    count = 0
-    for _, width, precision, _, kind in _CONVERSION.findall(fmt):
-        count += (kind != "%") + (width == "*") + (precision == "*")
-    return count
-
-
 def conversions(fmt: str) -> list[str]:
     """The conversions in `fmt` that take an argument: length and letter, or `*` for a width."""
     out = []

@@ -17,7 +17,7 @@ from basedsl_cute.sim.errors import MemoryAccessError
 from basedsl_cute.sim.machine import atomics, load_store
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.ptx_arithmetic import DTYPES
-from basedsl_cute.sim.machine.ptx_program import Operand, PtxEffect, PtxInstruction
+from basedsl_cute.sim.machine.ptx_program import PtxEffect, PtxInstruction, PtxOperand
 from basedsl_cute.sim.machine.ranks import current_rank
 from basedsl_cute.sim.machine.state import Mask
 
@@ -43,14 +43,14 @@ def multicast_effect(rest: list[str], site: Any, memory: Memory) -> PtxEffect | 
         return PtxEffect(_load_reduce, access, rest[-1])
     if kind == "st" and rest[-2:] == ["v4", "f32"]:
         access = memory("f32", (4,), 1, site, "write", set(rest))
-        return PtxEffect(_store, access, "f32")
+        return PtxEffect(_store_vector, access, "f32")
     if kind == "red" and rest[-2:] == ["add", "s32"]:
         access = memory("s32", (), 1, site, "atomic update", set(rest))
         return PtxEffect(_add, access, "s32")
     return None
 
 
-def _places(state: Any, operand: Operand, access: MemoryAccess, mask: Mask) -> list[Any]:
+def _places(state: Any, operand: PtxOperand, access: MemoryAccess, mask: Mask) -> list[Any]:
     """The addresses in the memory of each rank. Raises MemoryAccessError for those of no multicast
     memory.
     """
@@ -89,7 +89,7 @@ def _load_reduce(state: Any, one: PtxInstruction, mask: Mask) -> None:
         state.write(part, rounded[i], mask)
 
 
-def _store(state: Any, one: PtxInstruction, mask: Mask) -> None:
+def _store_vector(state: Any, one: PtxInstruction, mask: Mask) -> None:
     place, source = one.operands
     access, kind = _parts(one)
     value = np.stack([state.read(part, kind) for part in source.parts])

@@ -21,7 +21,7 @@ from basedsl_cute.sim.machine.ptx_arithmetic import DTYPES, arithmetic_of
 from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.site import Site
 
-Operand = Any  # a Register, a Vector, an Address, a number, or a special register
+PtxOperand = Any  # a Register, a Vector, an Address, a number, or a special register
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class Register:
 class Vector:
     """Several registers: `{a, b}`."""
 
-    parts: tuple[Operand, ...]
+    parts: tuple[PtxOperand, ...]
 
 
 @dataclass(frozen=True)
 class PtxAddress:
     """A place in memory: `[base + offset]`."""
 
-    base: Operand
+    base: PtxOperand
     offset: int = 0
 
 
@@ -71,7 +71,7 @@ class PtxInstruction:
 
     opcode: str
     effect: PtxEffect | None
-    operands: tuple[Operand, ...]
+    operands: tuple[PtxOperand, ...]
     guard: Register | None
 
 
@@ -98,7 +98,7 @@ class _State:
         self.program = program
         self.registers: dict[str, Any] = {}
 
-    def read(self, operand: Operand, kind: str) -> Any:
+    def read(self, operand: PtxOperand, kind: str) -> Any:
         """The value of an operand as the PTX type `kind`."""
         dtype = DTYPES[kind]
         if isinstance(operand, Register):
@@ -115,7 +115,7 @@ class _State:
             return np.stack(parts, axis=-1).reshape(self.g.lanes, -1).view(dtype).reshape(-1)
         return np.full(self.g.lanes, number_of(operand, dtype))
 
-    def write(self, operand: Operand, value: Any, mask: Mask) -> None:
+    def write(self, operand: PtxOperand, value: Any, mask: Mask) -> None:
         """Set a register in the lanes of `mask`; others keep what they had."""
         if isinstance(operand, Vector):
             bits = value.dtype.itemsize * 8 // len(operand.parts)
@@ -313,7 +313,7 @@ def store(state: _State, one: PtxInstruction, mask: Mask) -> None:
     load_store.store_memory(state.g, access, at, value, mask)
 
 
-def _stored(state: _State, source: Operand, access: MemoryAccess, kind: str) -> Any:
+def _stored(state: _State, source: PtxOperand, access: MemoryAccess, kind: str) -> Any:
     if not access.shape:
         return state.read(source, kind)
     return np.stack([state.read(part, kind) for part in source.parts])

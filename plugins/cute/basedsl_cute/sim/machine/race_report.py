@@ -94,7 +94,7 @@ def race(
             (f"the {name} by {whom}".rstrip(","), one.site.span if one is not None else None),
             (f"nothing orders the two, which touch {byte}", None),
         ),
-        hint=_hint(kind, distance, asynchronous, verb, other, a, ranks, one),
+        hint=_hint(distance, asynchronous, verb, other, a, ranks, one),
     )
 
 
@@ -109,7 +109,6 @@ def of_ranks(checker: Any, number: int, whom: str) -> tuple[str, bool]:
 
 
 def _hint(
-    kind: str,
     distance: int,
     asynchronous: bool,
     verb: str,

@@ -104,7 +104,7 @@ def mma(
 
     def perform() -> None:
         raw = [read() for read in reads]
-        _check_unchanged(what, raw, issued, site)
+        _check_unchanged(raw, issued, site)
         b_rows = [operands.wide(what, 1, part) for part in raw[1::2]]
         right = np.concatenate(b_rows)
         for i, block in enumerate(blocks):
@@ -167,9 +167,7 @@ def _snapshot(reads: list[Callable[[], Any]], a_in_tmem: bool) -> list[Any]:
     return [None if a_in_tmem and i % 2 == 0 else read() for i, read in enumerate(reads)]
 
 
-def _check_unchanged(
-    what: InstructionDescriptor, raw: list[Any], issued: list[Any], site: Site
-) -> None:
+def _check_unchanged(raw: list[Any], issued: list[Any], site: Site) -> None:
     """Raise SimulationError if shared memory has changed since the instruction was issued: it may
     be read at any time until its commit.
     """

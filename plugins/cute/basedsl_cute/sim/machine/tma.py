@@ -190,9 +190,9 @@ def _guard(
     starts = offset[inside] + tensor.address - segment.base
     # What lies outside of the array is reported where it is written.
     starts = starts[(starts >= 0) & (starts + tensor.itemsize <= segment.size)]
-    note_store(g, segment, starts, tensor.itemsize, site, lane, reduces)
+    note = functools.partial(note_store, g, segment, starts, tensor.itemsize, site, lane, reduces)
     places = starts[:, None] + np.arange(tensor.itemsize)
-    return guard_store(g, segment, places, site, lane)
+    return guard_store(g, segment, places, site, lane, note)
 
 
 def read_shared(g: Group, place: Any, lane: int, site: Site) -> Any:

@@ -94,12 +94,12 @@ def mma_async(
     def perform() -> None:
         left = registers or [_read(g, w, 0, part) for part in reads[0]]
         right = [_read(g, w, 1, part) for part in reads[-1]]
-        before = _load(g, w.accumulator, acc)
+        before = _load_fragment(g, w.accumulator, acc)
         if accumulates:
             _check_written(g, w, before)
         else:
             before = np.zeros_like(before)
-        _store(g, w.accumulator, acc, _multiplied(w, left, right, before))
+        _store_fragment(g, w.accumulator, acc, _multiplied(w, left, right, before))
 
     issue_wgmma(g, w.site, perform, tuple(u for u in used if u is not None), stamps)
 
@@ -120,14 +120,14 @@ def _stamp(g: Group, w: WgmmaInstruction, parts: list[Any]) -> Stamp:
     return races.begin_async_read(g.shadow, g, w.site, "read by wgmma", touched, 0)
 
 
-def _load(g: Group, access: MemoryAccess, address: Any) -> Any:
+def _load_fragment(g: Group, access: MemoryAccess, address: Any) -> Any:
     """The registers of a fragment, `(values, 32)`."""
     if access.register is not None:
         return load_register(g, access, address, None)
     return load_memory(g, access, np.broadcast_to(address, (WARP_SIZE,)), None)
 
 
-def _store(g: Group, access: MemoryAccess, address: Any, values: Any) -> None:
+def _store_fragment(g: Group, access: MemoryAccess, address: Any, values: Any) -> None:
     if access.register is not None:
         store_register(g, access, address, values, None)
     else:
@@ -197,7 +197,7 @@ def _from_registers(g: Group, w: WgmmaInstruction, a: Any) -> list[Any]:
     access = w.a_registers
     assert access is not None
     packed = w.k // 8
-    values = _load(g, access, a).view(np.dtype(_DTYPES[w.types[0]]))
+    values = _load_fragment(g, access, a).view(np.dtype(_DTYPES[w.types[0]]))
     lane, value = np.arange(WARP_SIZE)[None, :], np.arange(w.k // 2)[:, None]
     pair, high, half = value % packed, value // packed & 1, value // (2 * packed)
     row = np.broadcast_to(lane // 4 + 8 * high, (value.shape[0], WARP_SIZE))

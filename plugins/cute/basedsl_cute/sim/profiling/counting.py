@@ -24,7 +24,7 @@ from basedsl_cute.sim.profiling.operations import (
     LOCAL,
     SHARED,
     MemoryReference,
-    Operation,
+    ProfiledOperation,
     describe,
 )
 from basedsl_cute.sim.rules.tcgen05 import SCALE_VECTORS
@@ -43,7 +43,7 @@ class Chunk:
     many of them with some lanes masked off.
     """
 
-    operations: list[Operation] = field(default_factory=list)
+    operations: list[ProfiledOperation] = field(default_factory=list)
     warps: int = 0
     lanes: int = 0
     partial: int = 0
@@ -115,7 +115,7 @@ class KernelRun:
         self._count(g, k, None if memory.rows else m, found)
 
     def _transactions(
-        self, g: Group, operation: Operation, rows: Any, mask: Any
+        self, g: Group, operation: ProfiledOperation, rows: Any, mask: Any
     ) -> tuple[Any, Any, Any]:
         memory = operation.memory
         assert memory is not None
@@ -324,7 +324,7 @@ class Counter:
         method, arguments = call or ("enter", e.mask)
         e.line(f"profiler.{method}(g, {number}, {arguments})")
 
-    def _call(self, e: Any, op: Op, operation: Operation) -> tuple[str, str] | None:
+    def _call(self, e: Any, op: Op, operation: ProfiledOperation) -> tuple[str, str] | None:
         """The method of KernelRun that notes `op`, with its arguments; None if that is `enter`."""
         if operation.memory is not None:
             return _touched(e, op, operation.memory)

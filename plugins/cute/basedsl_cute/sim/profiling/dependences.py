@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from basedsl_cute.sim.profiling.operations import Operation
+from basedsl_cute.sim.profiling.operations import ProfiledOperation
 from basedsl_cute.sim.translate.attributes import parse_int
 from basedsl_cute.sim.translate.records import KernelRecord, Op, OpRegion, Value
 from basedsl_cute.sim.translate.register_uses import DERIVING
@@ -28,17 +28,17 @@ LONG_KINDS = frozenset(
 class Dependences:
     """The producers of the operations of one kernel, `operations` by the op that each records."""
 
-    def __init__(self, record: KernelRecord, operations: dict[Op, Operation]) -> None:
+    def __init__(self, record: KernelRecord, operations: dict[Op, ProfiledOperation]) -> None:
         self._operations = operations
         self._carried: dict[Value, list[Value]] = {}
         # By the local array: the values stored, each with the bytes that it goes to.
         self._stores: dict[Value, list[tuple[Value, range | None]]] = defaultdict(list)
-        self._known: dict[Value, frozenset[Operation]] = {}
+        self._known: dict[Value, frozenset[ProfiledOperation]] = {}
         self._region(record.body)
 
-    def producers(self, op: Op) -> frozenset[Operation]:
+    def producers(self, op: Op) -> frozenset[ProfiledOperation]:
         """The long operations whose results `op` reads."""
-        out: set[Operation] = set()
+        out: set[ProfiledOperation] = set()
         for operand in op.operands:
             out |= self._of(operand)
         known = self._operations.get(op)
@@ -83,7 +83,7 @@ class Dependences:
                 if array is not None:
                     self._stores[array].append((op.operands[0], place))
 
-    def _of(self, value: Value) -> frozenset[Operation]:
+    def _of(self, value: Value) -> frozenset[ProfiledOperation]:
         found = self._known.get(value)
         if found is not None:
             return found
@@ -91,7 +91,7 @@ class Dependences:
         self._known[value] = found = self._find(value)
         return found
 
-    def _find(self, value: Value) -> frozenset[Operation]:
+    def _find(self, value: Value) -> frozenset[ProfiledOperation]:
         op, sources = value.defining, self._carried.get(value)
         if sources is None:
             if op is None:
@@ -104,7 +104,7 @@ class Dependences:
                 array, place = _local_place(op.operands[0], value.type.size)
                 stored = [] if array is None else self._stores[array]
                 sources = [one for one, there in stored if _overlap(there, place)]
-        out: set[Operation] = set()
+        out: set[ProfiledOperation] = set()
         for source in sources:
             out |= self._of(source)
         return frozenset(out)

@@ -39,7 +39,7 @@ class MemoryReference:
 
 
 @dataclass(slots=True, eq=False)
-class Operation:
+class ProfiledOperation:
     """One operation of a kernel: `kind` in the words of a table, `count` instructions a warp, and
     the flops of tensor cores. `memory` is set for what touches memory by lanes, `bytes` for copies
     whose size is known.
@@ -106,16 +106,16 @@ _MMA_SHAPE = re.compile(r"m = (\d+), n = (\d+), k = (\d+)")
 _MMA_TEXT = re.compile(r"mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)")
 
 
-def describe(e: Any, op: Op) -> Operation | None:
+def describe(e: Any, op: Op) -> ProfiledOperation | None:
     """The record of `op`; None for what becomes no instruction. `e` is the PythonEmitter
     that translates it.
     """
     if op.name == "llvm.getelementptr":
         moves = any(e.varying(index) for index in op.operands[1:])
-        return Operation(op, "integer", 1) if moves else None
+        return ProfiledOperation(op, "integer", 1) if moves else None
     memory = _memory(e, op)
     if memory is not None:
-        return Operation(op, _memory_kind(op, memory), memory.instructions, memory=memory)
+        return ProfiledOperation(op, _memory_kind(op, memory), memory.instructions, memory=memory)
     if op.name in ("llvm.load", "llvm.store") or _FREE.fullmatch(op.name):
         return None  # registers
     kind = next((kind for pattern, kind in _COMPILED if pattern.fullmatch(op.name)), "other")
@@ -126,9 +126,9 @@ def describe(e: Any, op: Op) -> Operation | None:
         shape = _MMA_TEXT.search(text)
         if shape is not None:
             m, n, k = map(int, shape.groups())
-            return Operation(op, "tensor core", 1, 2.0 * m * n * k)
-        return Operation(op, kind, max(text.count(";"), 1))
-    return Operation(op, kind, _elements(op))
+            return ProfiledOperation(op, "tensor core", 1, 2.0 * m * n * k)
+        return ProfiledOperation(op, kind, max(text.count(";"), 1))
+    return ProfiledOperation(op, kind, _elements(op))
 
 
 def _elements(op: Op) -> float:
@@ -141,19 +141,21 @@ def _elements(op: Op) -> float:
     return max(value.type.count / (2 if pairs else 1), 1)
 
 
-def _tensor(op: Op) -> Operation:
+def _tensor(op: Op) -> ProfiledOperation:
     if op.name.startswith("nvvm.tcgen05.mma"):
-        return Operation(op, "tensor core", 1)  # by one thread; its descriptor has the shape
+        return ProfiledOperation(
+            op, "tensor core", 1
+        )  # by one thread; its descriptor has the shape
     if op.name == "cute.ptx_wgmma":
         k = WGMMA_TYPES[op.string("a_type")].k
         steps = len(op.integers("b_steps")) or 1
         each = 2.0 * 64 * op.integer("n") * k / 4  # of a warp, one of four
-        return Operation(op, "tensor core", steps, each * steps)
+        return ProfiledOperation(op, "tensor core", steps, each * steps)
     shape = _MMA_SHAPE.search(op.attributes.get("shape", ""))
     if shape is None:
-        return Operation(op, "tensor core", 1)
+        return ProfiledOperation(op, "tensor core", 1)
     m, n, k = map(int, shape.groups())
-    return Operation(op, "tensor core", 1, 2.0 * m * n * k)
+    return ProfiledOperation(op, "tensor core", 1, 2.0 * m * n * k)
 
 
 def _memory(e: Any, op: Op) -> MemoryReference | None:

@@ -21,7 +21,7 @@ from basedsl_cute.hardware.occupancy import PARTITIONS
 from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.profiling.counting import KernelRun
 from basedsl_cute.sim.profiling.dependences import Dependences
-from basedsl_cute.sim.profiling.operations import GLOBAL, Operation
+from basedsl_cute.sim.profiling.operations import GLOBAL, ProfiledOperation
 from basedsl_cute.sim.profiling.rates import Rates
 from basedsl_cute.sim.profiling.transactions import SECTOR
 
@@ -39,15 +39,15 @@ class ReplayedChunk:
     of them, in cycles; `awaits` are producers of the first operation, and of the others.
     """
 
-    first: Operation
+    first: ProfiledOperation
     name: str
-    awaits: tuple[tuple[Operation, ...], tuple[Operation, ...]]
+    awaits: tuple[tuple[ProfiledOperation, ...], tuple[ProfiledOperation, ...]]
     slots: float
     integer: float
     special: float
     chain: float
     groups: int | None = None  # of a wait for copy or tensor groups
-    long: list[Operation] = field(default_factory=list)
+    long: list[ProfiledOperation] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +61,7 @@ class Warp:
     at: int = 0
     halfway: bool = False  # the first operation of its chunk is done
     begun: float = 0.0  # when it came to its chunk
-    ready: dict[Operation, float] = field(default_factory=dict)
+    ready: dict[ProfiledOperation, float] = field(default_factory=dict)
     copies: list[list[float]] = field(default_factory=lambda: [[]])
     stores: list[list[float]] = field(default_factory=lambda: [[]])
     products: list[float] = field(default_factory=list)
@@ -105,9 +105,11 @@ class Recording:
         self.arrivals: dict[Any, int] = defaultdict(int)  # of each phase of an mbarrier
 
 
-def _step(operations: list[Operation], dependences: Dependences, rates: Rates) -> ReplayedChunk:
+def _step(
+    operations: list[ProfiledOperation], dependences: Dependences, rates: Rates
+) -> ReplayedChunk:
     first, *rest = operations
-    waits: set[Operation] = set()
+    waits: set[ProfiledOperation] = set()
     for one in rest:
         waits |= dependences.producers(one.op)
     ready: dict[Any, float] = {}
@@ -274,7 +276,7 @@ class Multiprocessor:
             line = int(name.split()[0]) if name.split()[0].isdigit() else 0
             self.slices.append(Slice(block, track, name, start, max(length, 0.0), line))
 
-    def _await(self, warp: Warp, producers: tuple[Operation, ...]) -> bool:
+    def _await(self, warp: Warp, producers: tuple[ProfiledOperation, ...]) -> bool:
         """Let a warp wait for the results that it reads; True if it has to."""
         before = warp.time
         for one in producers:
@@ -313,7 +315,7 @@ class Multiprocessor:
         self.busy[unit] += cost
         return self.free[unit]
 
-    def _mma(self, warp: Warp, one: Operation) -> None:
+    def _mma(self, warp: Warp, one: ProfiledOperation) -> None:
         warp.time = self._take(warp, "issue", one.count)
         cost = one.flops / (self.rates.mma / PARTITIONS)
         done = self._take(warp, "tensor", cost)
@@ -351,7 +353,7 @@ class Multiprocessor:
             return self._barrier(warp, step, data)
         return True
 
-    def _touch(self, warp: Warp, one: Operation, data: Any) -> None:
+    def _touch(self, warp: Warp, one: ProfiledOperation, data: Any) -> None:
         sectors, _, wavefronts = data
         memory = one.memory
         assert memory is not None
@@ -383,7 +385,7 @@ class Multiprocessor:
         latency += self.cold * (self.rates.memory_latency + queue - self.rates.l2_latency)
         return max(arrived, from_memory) + latency
 
-    def _copy(self, warp: Warp, one: Operation, data: Any) -> None:
+    def _copy(self, warp: Warp, one: ProfiledOperation, data: Any) -> None:
         nbytes, where = data if isinstance(data, tuple) else (0, [])
         begun = warp.time = self._take(warp, "issue", 2)
         done = self._fetch(begun, nbytes) + self.rates.tma_latency
@@ -394,7 +396,7 @@ class Multiprocessor:
         else:
             warp.stores[-1].append(done)
 
-    def _wgmma(self, warp: Warp, one: Operation) -> None:
+    def _wgmma(self, warp: Warp, one: ProfiledOperation) -> None:
         warp.time = self._take(warp, "issue", one.count)
         part = self.partitions[warp.number % PARTITIONS]
         begun = max(part["tensor"], warp.time)
@@ -402,7 +404,7 @@ class Multiprocessor:
         warp.group = done + self.rates.wgmma_latency
         self._slice("tensor cores", f"{_line(one)} wgmma", begun, done - begun, warp.block)
 
-    def _tcgen05(self, warp: Warp, one: Operation, flops: float) -> None:
+    def _tcgen05(self, warp: Warp, one: ProfiledOperation, flops: float) -> None:
         """Issue a product of one thread, on the tensor cores of the whole multiprocessor."""
         warp.time = self._take(warp, "issue", one.count)
         begun = max(warp.time, *(part["tensor"] for part in self.partitions))
@@ -480,11 +482,11 @@ class Multiprocessor:
         return False
 
 
-def _is_barrier(one: Operation) -> bool:
+def _is_barrier(one: ProfiledOperation) -> bool:
     return one.op.name in ("gpu.barrier", "nvvm.barrier0", "nvvm.barrier", "nvvm.barrier.arrive")
 
 
-def _arrivals(one: Operation, data: Any, seen: int) -> list[Any]:
+def _arrivals(one: ProfiledOperation, data: Any, seen: int) -> list[Any]:
     """The keys of the barriers and phases at which an event arrives."""
     if _is_barrier(one):
         number, generation = data
@@ -496,7 +498,7 @@ def _arrivals(one: Operation, data: Any, seen: int) -> list[Any]:
     return []
 
 
-def _line(one: Operation) -> str:
+def _line(one: ProfiledOperation) -> str:
     return str(one.site.span.line) if one.site.span is not None else "?"
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from basedsl_cute.hardware.occupancy import Occupancy
 from basedsl_cute.sim.profiling.counting import KernelRun
-from basedsl_cute.sim.profiling.operations import Operation
+from basedsl_cute.sim.profiling.operations import ProfiledOperation
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.profiling.prediction import Prediction
@@ -78,7 +78,7 @@ class Counts:
     def ideal_sectors(self) -> int:
         return self.load_ideal_sectors + self.store_ideal_sectors
 
-    def add(self, operation: Operation, warps: int, lanes: int, partial: int) -> None:
+    def add(self, operation: ProfiledOperation, warps: int, lanes: int, partial: int) -> None:
         """Add what an operation of a chunk did, which `warps` warps executed."""
         number = warps * operation.count
         kinds = Tally(self.instructions)

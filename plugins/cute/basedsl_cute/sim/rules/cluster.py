@@ -57,7 +57,7 @@ def _in_cluster(value: Value) -> bool:
 
 
 @nvidia_rule("cute.dsmem_store", sync="warp")
-def _store(e: PythonEmitter, op: Op) -> None:
+def _store_async(e: PythonEmitter, op: Op) -> None:
     e.globals["dsmem"] = dsmem
     target, barrier, value = op.operands
     size = STORED[str(op.operands[2].type)]

@@ -119,6 +119,15 @@ def _array(e: PythonEmitter, access: MemoryAccess, what: str) -> tuple[str, str]
     return rows, e.held(f"C{array}", f"registers.clean_rows(g, {what})")
 
 
+def register_array(e: PythonEmitter, op: Op) -> tuple[MemoryAccess, str, str]:
+    """The access of a load or store of registers, and the variables that hold their array and which
+    of its rows are clean.
+    """
+    value = (op.results or op.operands)[0]
+    access = access_of(e, op, op.operands[-1], value.type, "read" if op.results else "write")
+    return (access, *_array(e, access, e.const(access, "read")))
+
+
 def _load_rows(
     e: PythonEmitter, op: Op, access: MemoryAccess, what: str, first: int, end: int
 ) -> None:
@@ -149,7 +158,7 @@ def _store_rows(
 
 
 @rule("llvm.load", uniform=_uniform_load, volatile=_ordered)
-def _load(e: PythonEmitter, op: Op) -> None:
+def _load_value(e: PythonEmitter, op: Op) -> None:
     (pointer,), (result,) = op.operands, op.results
     access = access_of(e, op, pointer, result.type, "read", op.integer("alignment", 0))
     access.spreads = result in e.poison.may
@@ -176,7 +185,7 @@ def _load(e: PythonEmitter, op: Op) -> None:
 
 
 @rule("llvm.store")
-def _store(e: PythonEmitter, op: Op) -> None:
+def _store_value(e: PythonEmitter, op: Op) -> None:
     value, pointer = op.operands
     access = access_of(e, op, pointer, value.type, "write", op.integer("alignment", 0))
     what = e.const(access, "write")

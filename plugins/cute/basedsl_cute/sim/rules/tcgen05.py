@@ -62,13 +62,13 @@ def _copy(e: PythonEmitter, op: Op) -> str:
 
 
 @nvidia_rule("cute.tmem_load", uniform=never, sync="warp")
-def _load(e: PythonEmitter, op: Op) -> None:
+def _load_tmem(e: PythonEmitter, op: Op) -> None:
     address = e.lanes(op.operands[0])
     e.let(op.results[0], f"tensor_memory.load(g, {_copy(e, op)}, {address}, {e.mask})")
 
 
 @nvidia_rule("cute.tmem_store", sync="warp")
-def _store(e: PythonEmitter, op: Op) -> None:
+def _store_tmem(e: PythonEmitter, op: Op) -> None:
     address, values = (e.lanes(value) for value in op.operands)
     e.line(f"tensor_memory.store(g, {_copy(e, op)}, {address}, {values}, {e.mask})")
 

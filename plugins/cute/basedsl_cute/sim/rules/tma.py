@@ -28,7 +28,7 @@ def _only_tiles(op: Op) -> None:
 
 
 @nvidia_rule("nvvm.cp.async.bulk.tensor.shared.cluster.global", sync="warp")
-def _load(e: PythonEmitter, op: Op) -> None:
+def _load_tile(e: PythonEmitter, op: Op) -> None:
     four_rows = _has_four_rows(op)
     e.globals["tma"] = tma
     to, map_, coordinates, barrier, offsets, mask, _, predicate = op.segments()
@@ -42,7 +42,7 @@ def _load(e: PythonEmitter, op: Op) -> None:
 
 
 @nvidia_rule("nvvm.cp.async.bulk.tensor.global.shared.cta", sync="warp")
-def _store(e: PythonEmitter, op: Op) -> None:
+def _store_tile(e: PythonEmitter, op: Op) -> None:
     four_rows = _has_four_rows(op)
     e.globals["tma"] = tma
     map_, source, coordinates, _, predicate = op.segments()

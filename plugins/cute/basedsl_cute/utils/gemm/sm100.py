@@ -97,7 +97,9 @@ def epilogue_smem_copy_and_partition(
     return r2s, r2s.retile(tTR_rC), r2s.get_slice(tidx).partition_D(sC)
 
 
-def _load(kernel_obj: Any, t2r: Any, tile: Any, sums: Tensor, out: Tensor, op: Any) -> None:
+def _load_accumulators(
+    kernel_obj: Any, t2r: Any, tile: Any, sums: Tensor, out: Tensor, op: Any
+) -> None:
     """Load a tile of accumulators and put them through the epilogue."""
     copy(t2r, tile, sums)
     values = sums.load().to(kernel_obj.c_dtype)
@@ -157,7 +159,7 @@ def epilogue_tma_store(
     acc_pipeline.consumer_wait(acc_consumer_state)
     first = num_tiles_executed * count
     for i in range(count):
-        _load(kernel_obj, t2r, mine[None, None, None, i], sums, out, epilogue_op)
+        _load_accumulators(kernel_obj, t2r, mine[None, None, None, i], sums, out, epilogue_op)
         buffer = (first + i) % stages
         copy(r2s, from_registers, to_smem[None, None, None, buffer])
         arch.fence_view_async_shared()
@@ -233,7 +235,7 @@ def epilogue(
         i = turn
         if const_expr(overlapping_accum):  # from the end of the first stage
             i = turn + (1 - stage) * (count - 1 - 2 * turn)
-        _load(kernel_obj, t2r, mine[None, None, None, i], sums, out, epilogue_op)
+        _load_accumulators(kernel_obj, t2r, mine[None, None, None, i], sums, out, epilogue_op)
         if turn == shared - 1:
             with arch.elect_one():
                 acc_pipeline.consumer_release(acc_consumer_state)

@@ -33,10 +33,10 @@ def main() -> int:
         if launch.get("stopOnEntry"):
             debugger.state.pausing = "entry"
     session.wait_for_configuration()
-    return _run(launch["program"], launch.get("args", []))
+    return _run_debuggee(launch["program"], launch.get("args", []))
 
 
-def _run(program: str, arguments: list[str]) -> int:
+def _run_debuggee(program: str, arguments: list[str]) -> int:
     """Run a file as Python does, with a traceback of the program's own frames."""
     sys.argv = [program, *arguments]
     sys.path[0] = os.path.dirname(program)

@@ -65,7 +65,7 @@ def trace_call(
                 staged = trace.staged[function] = bind_staged(rewritten.staged, trace)
             with Watch(outside.questions) as watch:
                 trace.on_meeting, trace.on_choice = watch.start, watch.on_choice
-                returned = _run(language, trace, staged, args, kwargs)
+                returned = _run_body(language, trace, staged, args, kwargs)
             trace.check_refused()
             trace.region.check()
             given = {
@@ -107,7 +107,7 @@ def _new_trace(
     )
 
 
-def _run(
+def _run_body(
     language: Language,
     trace: Trace,
     staged: Callable[..., Any],

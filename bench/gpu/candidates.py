@@ -1,0 +1,244 @@
+"""A table of measured times: candidate configurations of `ops.matmul` for many products.
+
+    python bench/gpu/candidates.py --out table.json [--random 200 --seed 0] [--from random.json]
+
+For each product that is listed, it times the configurations that the model of `ops.hopper` ranks
+first, and tiles that give every multiprocessor one or two of them, against cuBLAS, in CUDA graphs,
+in turns, with operands that are beyond the L2 cache. The model is fitted to such tables. BFloat16,
+which takes as long, is measured as Float16. `--from` takes the products of an output of `shapes.py`
+whose ratio is below `--below`. Kernels are compiled before, by processes that share the cache on
+disk.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from gemm import config_text, seconds
+from shapes import WEAK, Product, chosen, graph_of, name_of
+
+PROCESSORS = 132
+SHARED_MEMORY = 227 * 1024 - 1024
+ROUNDS = 5
+MICROSECONDS = 800  # of one timing, about
+
+
+def main():
+    options = arguments()
+    begin = time.time()
+    work = [(shape, candidates(shape)) for shape in products(options)]
+    count = sum(len(configs) for _, configs in work)
+    if options.compile:
+        return compile_some(work, *options.compile)
+    print(f"{len(work)} products, {count} pairs of product and configuration")
+    compile_all(options.workers, options.seconds / 2)
+    print(f"compiled after {time.time() - begin:.0f} s", flush=True)
+    import torch
+
+    torch.manual_seed(0)
+    rows = []
+    for shape, configs in work:
+        if time.time() - begin > options.seconds:
+            print(f"no time for the others after {options.seconds:.0f} s")
+            break
+        row = measured(torch, shape, configs)
+        rows.append(row)
+        print(line(row), flush=True)
+        Path(options.out).write_text(json.dumps(rows, indent=1))
+    return 0
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", default="candidates.json")
+    parser.add_argument("--random", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--from", dest="rows", help="an output of shapes.py")
+    parser.add_argument("--below", type=float, default=1.0)
+    parser.add_argument("--most", type=int, default=1000, help="products")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--workers", type=int, default=min(24, os.cpu_count() or 1))
+    parser.add_argument("--compile", nargs=2, type=int, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def products(options):
+    """The products to measure: all of a draw, or some of it, and the weak rows of `shapes.py`."""
+    options.part, options.weak = (0, 1), False
+    shapes = chosen(options)
+    if options.rows:
+        slow = {
+            row["product"]: row["torch"]["kernel"] / row["ours"]["kernel"]
+            for row in json.loads(Path(options.rows).read_text())
+        }
+        shapes = [s for s in shapes if slow.get(name_of(*s), 9) < options.below]
+        shapes.sort(key=lambda s: slow[name_of(*s)])
+    options.random, options.only = 0, WEAK
+    shapes += [s for s in chosen(options) if s[0] != "float8_e4m3fn"]
+    return list(dict.fromkeys(("float16", *s[1:]) for s in shapes))[: options.most]
+
+
+def candidates(shape):
+    """The configurations to measure for a product, as the model ranks them, and balanced tiles."""
+    from basedsl_cute.ops.hopper import heuristics
+
+    _, _, batches, m, n, k = shape
+    problem = m, n, k, batches, 16, 16, PROCESSORS, True
+    found = [heuristics.choose_hopper_kernel(*problem)[1]]
+    found += heuristics.ranked_hopper_kernels(*problem, most=3)[:7]
+    found += balanced_splits(m, n, k)
+    found += balanced_tiles(m, n)
+    return list(dict.fromkeys(found))
+
+
+def balanced_splits(m, n, k):
+    """Tiles of `split_k_gemm` of all rows of the shorter mode, as wide along the longer mode as
+    gives each multiprocessor one or two.
+    """
+    from basedsl_cute.ops.hopper.split_k_gemm import Config
+
+    short, long = min(m, n), max(m, n)
+    rows = -(-short // 64) * 64
+    found = []
+    if rows > 192:
+        return found
+    for split in (1, 2, 4):
+        if k // 64 < 4 * split:
+            continue
+        for rounds in (1, 2):
+            columns = -(-long // (PROCESSORS * rounds // split))
+            columns = -(-columns // 8) * 8
+            consumers = rows // 64
+            if columns > 256 or columns * rows > 192 * 128 * consumers or columns < 16:
+                continue
+            stages = min(12, SHARED_MEMORY // ((rows + columns) * 128 + 16))
+            tile = (rows, columns, 64)
+            found.append(Config(tile, stages, consumers, split, swap=m > n))
+            if rounds == 2 and split <= 2 and stages >= 4:
+                found.append(replace(found[-1], stages=stages // 2, blocks_per_sm=2))
+    return found
+
+
+def balanced_tiles(m, n):
+    """Tiles of `hopper.gemm` that are as many as multiprocessors, or a little fewer."""
+    from basedsl_cute.ops.hopper.config import Config
+
+    found = []
+    for rows, consumers, pingpong, widest in (
+        (64, 2, True, 256),
+        (128, 2, False, 256),
+        (192, 3, False, 160),
+    ):
+        if rows >= m + 64:
+            continue
+        across = -(-m // rows)
+        for rounds in (1, 2):
+            along = PROCESSORS * rounds // across
+            if not along:
+                continue
+            columns = -(-n // along)
+            columns = -(-columns // 16) * 16
+            if not 32 <= columns <= widest:
+                continue
+            stages = min(
+                10, (SHARED_MEMORY - 2048 - 2 * consumers * 8192) // ((rows + columns) * 128)
+            )
+            for cluster in ((1, 1), (1, 2), (2, 1)):
+                tile = (rows, columns, 64)
+                options = {"along_m": pingpong, "deferred": not pingpong}
+                found.append(Config(tile, stages, consumers, pingpong, cluster, **options))
+    return found
+
+
+def compile_all(workers, most):
+    """Compile all kernels by several processes; those that are not ready in time are left out."""
+    parts = [
+        subprocess.Popen([sys.executable, *sys.argv, "--compile", str(i), str(workers)])
+        for i in range(workers)
+    ]
+    end = time.time() + most
+    for part in parts:
+        try:
+            part.wait(max(end - time.time(), 0.1))
+        except subprocess.TimeoutExpired:
+            part.kill()
+
+
+def compile_some(work, first, step):
+    """Compile a share of the kernels, by a call of each."""
+    import torch
+
+    from basedsl_cute.ops import matmul
+
+    seen = {}
+    for shape, configs in work:
+        for cfg in configs:
+            seen.setdefault((*shape[:2], cfg), shape)
+    for (dtype, order, cfg), shape in list(seen.items())[first::step]:
+        _, _, _, m, n, k = shape
+        kind = getattr(torch, dtype)
+        a = torch.empty((k, m) if order[0] == "m" else (m, k), device="cuda", dtype=kind)
+        b = torch.empty((k, n) if order[1] == "n" else (n, k), device="cuda", dtype=kind)
+        c = torch.empty((m, n), device="cuda", dtype=kind)
+        try:
+            matmul(
+                a.mT if order[0] == "m" else a, b if order[1] == "n" else b.mT, out=c, config=cfg
+            )
+        except Exception as error:
+            print(f"{cfg}: {str(error).splitlines()[0]}", flush=True)
+    return 0
+
+
+def measured(torch, shape, configs):
+    """Microseconds of cuBLAS and of each configuration that runs, medians of turns."""
+    run = Product(torch, *shape, None)
+    every = list(zip(run.inputs, run.results, strict=True))
+    graphs, errors = {"torch": graph_of(torch, run.theirs, every)}, {}
+    for cfg in configs:
+        run.config = cfg
+        try:
+            errors[cfg] = run.error()
+            graphs[cfg] = graph_of(torch, run.ours, every)
+        except Exception as error:
+            print(f"  {config_text(cfg)}: {str(error).splitlines()[0]}")
+    several = {
+        name: max(1, round(MICROSECONDS * 1e-6 / seconds(graph.replay, 1)))
+        for name, graph in graphs.items()
+    }
+    times = {name: [] for name in graphs}
+    for _ in range(ROUNDS):
+        for name, graph in graphs.items():
+            times[name].append(seconds(graph.replay, several[name]) / len(every))
+    found = {name: statistics.median(each) * 1e6 for name, each in times.items()}
+    best = min((cfg for cfg in graphs if cfg != "torch"), key=found.get)
+    return {
+        "product": run.facts["product"],
+        "shape": shape,
+        "torch": found.pop("torch"),
+        "chosen": found.get(configs[0]),
+        "best": found[best],
+        "best_config": str(best),
+        "error": max(errors.values()),
+        "times": {str(cfg): took for cfg, took in found.items()},
+    }
+
+
+def line(row):
+    ours = row["chosen"] or float("nan")
+    return (
+        f"{row['product']:<34} torch {row['torch']:8.2f}  chosen {row['torch'] / ours:6.3f}  best "
+        f"{row['torch'] / row['best']:6.3f}  error {row['error']:.2f}  {row['best_config']}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

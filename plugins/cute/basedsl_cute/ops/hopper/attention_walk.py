@@ -1,0 +1,82 @@
+"""The order in which blocks of attention on Hopper compute tiles of queries."""
+
+from __future__ import annotations
+
+import basedsl_cute as cute
+from basedsl_cute import arch
+from basedsl_cute.ops.flash.variant import Place
+
+
+class Walk:
+    """The tasks of blocks, each a tile of queries of a head of a batch, in sections of `swizzle`
+    heads, whose keys and values are in the L2 cache together. The tiles of a section go from the
+    last to the first, since with a causal mask the last have most keys, and those of the section
+    before the other way, so that blocks that stay get as much work each. A single section, and
+    sections `by_head`, go backwards over the blocks in every second round instead.
+    """
+
+    def __init__(self, variant, sequence, extras, shape, swizzle, cfg, cluster=1):
+        self.variant, self.sequence, self.extras = variant, sequence, extras
+        (self.rows, self.keys), self.by_head = cfg.tile, cfg.by_head
+        self.swizzle = swizzle
+        self.heads, self.batches = shape[2], shape[3]
+        # Blocks of a cluster have tiles of the same head: the last may be none.
+        self.tiles = cute.round_up(cute.ceil_div(sequence.queries, self.rows), cluster)
+        self.total = cute.Int32(self.tiles * self.heads * self.batches)
+
+    def sequence_of(self, batch):
+        """The sequence of a batch."""
+        return self.sequence
+
+    def place(self, batch):
+        """The place of scores of a batch."""
+        return Place(self.variant, self.sequence_of(batch), batch, *self.extras)
+
+    def area(self, tile, head, sequence):
+        """The heads and the queries of a task, each (first, last)."""
+        first = tile * self.rows
+        return (head, head), (first, cute.min(first + self.rows, sequence.queries) - 1)
+
+    def first(self, work):
+        """The first task of the block with number `work`."""
+        return work
+
+    def following(self, work):
+        """The task of this block after `work`."""
+        return work + arch.grid_dim()[0]
+
+    def at(self, work):
+        """The tile, head and batch of a task."""
+        resident, all_heads = arch.grid_dim()[0], self.heads * self.batches
+        turn = work // resident
+        turned = cute.min(turn * (2 * resident) + resident, self.total + turn * resident) - 1 - work
+        work = cute.where(self.turns_back(turn, all_heads), turned, work)
+        each = self.swizzle * self.tiles
+        section = work // each
+        at = work - section * each
+        width = cute.min(self.swizzle, all_heads - section * self.swizzle)
+        number = section * self.swizzle + at % width
+        tile = at // width
+        if self.by_head:
+            tile = self.tiles - 1 - tile
+        else:
+            descends = (cute.ceil_div(all_heads, self.swizzle) - section) % 2 == 1
+            tile = cute.where(descends, self.tiles - 1 - tile, tile)
+        return tile, number % self.heads, number // self.heads
+
+    def turns_back(self, turn, all_heads):
+        """True if the tasks of a round go backwards over the blocks."""
+        is_odd = turn % 2 == 1
+        return is_odd if self.by_head else is_odd & (self.swizzle >= all_heads)
+
+    def task(self, work):
+        """The tile, head and batch of a task, and its tiles of keys: the first one, and the last,
+        which it begins with. It has one in any case.
+        """
+        tile, head, batch = self.at(work)
+        place = self.place(batch)
+        area = self.area(tile, head, place.sequence)
+        begin, end = place.keys_of(*area[1])
+        low = begin // self.keys
+        last = place.tile_before(cute.ceil_div(end, self.keys) - 1, low, *area, self.keys)
+        return tile, head, batch, low, cute.max(last, low)
