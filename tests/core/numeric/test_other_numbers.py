@@ -5,10 +5,10 @@ the class would answer False, or compute with an object.
 import operator
 from decimal import Decimal
 
-import basedsl_toy as toy
 import numpy as np
 import pytest
 
+import basedsl_toy as toy
 from basedsl import DSLTypeError
 
 ARRAY = np.arange(3)

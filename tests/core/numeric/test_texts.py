@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-import basedsl_toy as toy
 import pytest
 
+import basedsl_toy as toy
 from basedsl import DSLError
 
 
