@@ -290,8 +290,8 @@ def _chosen(
     if not is_dense:
         if is_long and target.is_gpu and WGMMA.is_met_by(target) and (page or 8) % 8 == 0:
             # Smaller tiles: the producer has few registers for the places of rows.
-            bounded = replace(variant, right=0) if variant.is_unbounded else variant
-            found = _chosen(extents, longest, q, bounded, True)
+            alike = replace(variant, right=0) if variant.is_unbounded else variant
+            found = _chosen(extents, longest, q, alike, True)
             if isinstance(found, hopper.Config):
                 return _boxed(found, page)
         is_long = False
