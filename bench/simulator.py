@@ -4,6 +4,8 @@
 least of alternating runs, which other load disturbs least; the ratio of checked to unchecked, and
 the ratio of checked to NumPy. `--repeats` sets how many runs there are, `--wall` measures by the
 clock instead, as medians. Unchecked is without the race check alone: others are always on.
+`--triton` adds a column for Triton's interpreter, which needs the packages triton and torch; it
+checks no races. Each of its calls runs thrice at most: one takes seconds.
 """
 
 import argparse
@@ -212,6 +214,20 @@ def numpy_softmax(x):
     return wide / wide.sum(axis=1, keepdims=True)
 
 
+_ARRAYS = []  # of the kernels that Triton's interpreter runs too
+_BY_TRITON = 3  # calls of it, at most
+
+
+def triton_peers():
+    """Calls of Triton's interpreter by names of kernels; none, and why, without the packages."""
+    try:
+        from triton_interpreter import peers
+    except ImportError as error:
+        print(f"Triton's interpreter is left out: {error}\n")
+        return {}
+    return peers(*_ARRAYS)
+
+
 def programs():
     """Name, function, arguments, and the same in NumPy or None."""
     rng = np.random.default_rng(0)
@@ -226,6 +242,7 @@ def programs():
     half_tile = tile.astype(np.float16)
     small, sums = rng.random(256, np.float32), np.zeros(4096, np.float32)
     wrap = from_dlpack
+    _ARRAYS[:] = x, y, z, rows, out, left, right, tile
     return [
         ("launch of nothing", empty, (x[:32],), None),
         ("add of 2^20", add, (x, y, z), lambda: np.add(x, y, out=z)),
@@ -261,10 +278,15 @@ def main():
     parser.add_argument("--repeats", type=int, default=25)
     parser.add_argument("--wall", action="store_true")
     parser.add_argument("--only", default="")
+    parser.add_argument("--triton", action="store_true")
     asked = parser.parse_args()
-    print("| kernel | unchecked | checked | ratio | NumPy | checked / NumPy |")
-    print("|---|---|---|---|---|---|")
-    for name, function, args, peer in programs():
+    every = programs()
+    interpreted = triton_peers() if asked.triton else {}
+    print(
+        "| kernel | unchecked | checked | ratio | NumPy | checked / NumPy | Triton's interpreter |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for name, function, args, peer in every:
         if asked.only not in name:
             continue
         variants = [
@@ -274,14 +296,21 @@ def main():
         calls = [lambda run=run, args=args: run(*args) for run in variants]
         if peer is not None:
             calls.append(peer)
-        for call in calls:
+        slow = [call for known, call in interpreted.items() if known.startswith(name)]
+        for call in calls + slow:
             call()
         clock = time.perf_counter if asked.wall else time.process_time
         best = statistics.median if asked.wall else min
-        times = [[seconds(call, clock) for call in calls] for _ in range(asked.repeats)]
+        times, waited = [], []
+        for turn in range(asked.repeats):
+            times.append([seconds(call, clock) for call in calls])
+            if slow and turn < _BY_TRITON:
+                waited.append([seconds(call, clock) for call in slow])
         off, on, *other = (best(column) * 1e3 for column in zip(*times, strict=True))
         line = f"| {name} | {off:.3f} ms | {on:.3f} ms | {on / off:.2f} |"
         line += f" {other[0]:.3f} ms | {on / other[0]:.1f} |" if other else " | |"
+        peers = [best(column) * 1e3 for column in zip(*waited, strict=True)]
+        line += f" {' or '.join(f'{time:.0f} ms' for time in peers)} |"
         print(line, flush=True)
 
 

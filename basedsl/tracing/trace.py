@@ -95,6 +95,7 @@ class Trace:
     `extension` is a record of the DSL's own. `outside` knows the state that outlives
     the call, and gets each decorated function before its body is traced for the first time.
     `pick(thunks, place)` calls one of several functions, by a number of run time, in branches.
+    `is_rebuilt(cls)` is True of classes whose objects a branch may replace by merged ones.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class Trace:
         extension: Any = None,
         outside: Outside | None = None,
         pick: Pick,
+        is_rebuilt: Callable[[type], bool] = lambda cls: False,
     ) -> None:
         self.language = language
         self.bindings = bindings
@@ -126,6 +128,7 @@ class Trace:
         self.functions: list[Any] = []
         self.outside = outside
         self.pick = pick
+        self.is_rebuilt = is_rebuilt
         self.on_meeting: Callable[[], None] = lambda: None  # called after `meets`
         #: Called with each enumeration of which a member is chosen at run time.
         self.on_choice: Callable[[Any], None] = lambda cls: None

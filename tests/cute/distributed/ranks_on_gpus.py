@@ -4,6 +4,7 @@ torchrun. It prints what it found, one line for each.
     together   collectives and products in graphs, on several streams and in several groups at once
     operations products with communication as operations of PyTorch: gradients, torch.compile
     pointers   a symmetric tensor of CuPy's memory, shared by CUDA IPC
+    nvshmem    symmetric tensors of NVSHMEM's heap
     killed     the last rank kills itself; the others say how their collectives end
 """
 
@@ -15,6 +16,7 @@ import time
 import numpy as np
 import torch
 import torch.distributed as dist
+import torch.distributed._symmetric_memory as symmetric_memory
 
 import basedsl_cute as cute
 from basedsl_cute import arch
@@ -177,6 +179,44 @@ def pointers(rank, ranks):
             runtime.ipcCloseMemHandle(pads[other])
 
 
+def nvshmem(rank, ranks):
+    """Memory of NVSHMEM's symmetric heap: that of PyTorch, and of nvshmem4py where it is there."""
+    symmetric_memory.set_backend("NVSHMEM")
+    _sums_of_ranks(cute.distributed.empty((64,), torch.float32, timeout=5.0), rank, ranks)
+    print("memory of NVSHMEM, by PyTorch, is right")
+    try:
+        from cuda.core import Device
+        from nvshmem import core
+    except ImportError:
+        return
+    uid = [core.get_unique_id() if rank == 0 else None]
+    dist.broadcast_object_list(uid)
+    core.init(device=Device(rank), uid=uid[0], rank=rank, nranks=ranks, initializer_method="uid")
+    local = core.tensor((64,), torch.float32)
+    pad = core.tensor((pad_bytes(ranks),), torch.uint8)
+    pad.zero_()
+    report = torch.zeros(8, dtype=torch.int32).pin_memory()
+    torch.cuda.synchronize()
+    dist.barrier()
+    made = cute.distributed.from_nvshmem(local, pad, report.numpy(), timeout=5.0)
+    _sums_of_ranks(made, rank, ranks)
+    print("memory of NVSHMEM, by nvshmem4py, is right")
+
+
+def _sums_of_ranks(x, rank, ranks):
+    y = torch.zeros(64, device="cuda")
+    for turn in range(3):
+        x.local.copy_(torch.arange(64) + rank + turn)
+        torch.cuda.synchronize()
+        dist.barrier()
+        sum_of_ranks(x, y)
+        torch.cuda.synchronize()
+        x.check()
+        wanted = sum(torch.arange(64) + other + turn for other in range(ranks))
+        assert bool((y.cpu() == wanted).all()), turn
+        dist.barrier()
+
+
 def killed(rank, ranks):
     """The last rank is gone after its first collective."""
     space = ops.workspace(blocks=8, timeout=LIMIT)
@@ -206,7 +246,7 @@ def main():
     rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
-    modes = {"together": together, "operations": operations, "pointers": pointers, "killed": killed}
+    modes = {one.__name__: one for one in (together, operations, pointers, nvshmem, killed)}
     for mode in sys.argv[1:]:
         modes[mode](rank, ranks)
     dist.barrier()

@@ -56,6 +56,16 @@ def test_streams_groups_graphs_operations_and_pointers():
 
 
 @needs_two_gpus
+def test_memory_of_nvshmem():
+    memory = pytest.importorskip("torch.distributed._symmetric_memory")
+    if not memory.is_nvshmem_available():
+        pytest.skip("this PyTorch has no NVSHMEM")
+    status, output = run(PROGRAM, "nvshmem")
+    assert status == [0, 0], output
+    assert output.count("memory of NVSHMEM, by PyTorch, is right") == RANKS
+
+
+@needs_two_gpus
 def test_grids_of_hosts():
     status, output = run(Path(__file__).parent / "grid_of_ranks.py")
     assert status == [0, 0], output

@@ -1,5 +1,6 @@
 """Symmetric tensors as arguments on simulated ranks, and the errors of memory that does not fit."""
 
+import subprocess
 import sys
 import types
 
@@ -355,3 +356,31 @@ def test_memory_of_nvshmem(monkeypatch):
     heap.clear()
     with pytest.raises(DSLCallError, match="rank 0 has no address"):
         from_nvshmem(local)
+    core.my_pe = core.n_pes = lambda: 0  # as the real one says before init
+    with pytest.raises(DSLRuntimeError, match="NVSHMEM is not initialized"):
+        from_nvshmem(local)
+
+
+REAL_NVSHMEM = """
+import sys
+import numpy as np
+import nvshmem.bindings, nvshmem.core
+from basedsl import DSLRuntimeError
+from basedsl_cute.distributed import from_nvshmem
+
+assert nvshmem.bindings.ptr.__doc__.startswith("ptr(intptr_t dest, int pe) -> intptr_t")
+try:
+    from_nvshmem(np.zeros(4, np.float32))
+except DSLRuntimeError as error:
+    print(error)
+"""
+
+
+def test_the_real_nvshmem_says_that_it_is_not_initialized():
+    """In a process of its own: NVSHMEM keeps its libraries loaded."""
+    pytest.importorskip("nvshmem.core", reason="nvshmem4py is not installed")
+    run = subprocess.run(
+        [sys.executable, "-c", REAL_NVSHMEM], capture_output=True, text=True, timeout=120
+    )
+    assert run.returncode == 0, run.stderr
+    assert "NVSHMEM is not initialized" in run.stdout or "NVSHMEM does not load" in run.stdout

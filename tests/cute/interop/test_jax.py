@@ -1,8 +1,10 @@
 """`cute.jax`: `@jit` functions and kernels as operations of JAX; JAX arrays are not written."""
 
 import importlib
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -230,6 +232,19 @@ def test_shard_map(sim):
     spec = jax.sharding.PartitionSpec("i")
     sharded = jax.jit(jax.shard_map(DOUBLE, mesh=mesh, in_specs=spec, out_specs=spec))
     np.testing.assert_array_equal(sharded(jnp.arange(8.0)), 2 * np.arange(8.0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 4])
+def test_shards_of_several_devices(count):
+    program = Path(__file__).parent / "jax_devices.py"
+    flags = {"XLA_FLAGS": f"--xla_force_host_platform_device_count={count}"}
+    run = subprocess.run(
+        [sys.executable, program], env=os.environ | flags | {"JAX_PLATFORMS": "cpu"},
+        capture_output=True, text=True, timeout=200,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert f"shards of {count} devices are right" in run.stdout
 
 
 @cute.kernel

@@ -27,10 +27,22 @@ def from_nvshmem(
     `pad` is another array of the heap, zeroed on all PEs, of `pad_bytes(ranks, slots)` bytes: the
     memory of the signals; the rest is that of `from_pointers`. PEs are reached by loads and stores
     (`nvshmem_ptr`), which those of other hosts are not: DSLCallError. Raises DSLRuntimeError where
-    nvshmem4py is not installed.
+    nvshmem4py is not installed, does not find NVSHMEM's library, or is not initialized.
     """
     core, bindings = _modules()
-    rank, ranks = int(core.my_pe()), int(core.n_pes())
+    try:
+        rank, ranks = int(core.my_pe()), int(core.n_pes())
+    except RuntimeError as error:
+        raise DSLRuntimeError(
+            f"NVSHMEM does not load: {str(error).splitlines()[0]}",
+            hint="pip install nvidia-nvshmem-cu13 (or -cu12), with its folder in LD_LIBRARY_PATH",
+        ) from None
+    if ranks < 1:  # what a PE that is not initialized is told
+        raise DSLRuntimeError(
+            "NVSHMEM is not initialized",
+            hint="nvshmem.core.init(device=..., uid=..., rank=..., nranks=..., "
+            'initializer_method="uid")',
+        )
 
     def addresses(array: Any) -> list[int]:
         own = ArrayRecord.of(array).address

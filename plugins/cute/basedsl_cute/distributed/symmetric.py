@@ -105,6 +105,7 @@ class SymmetricTensor:
         self.report = report
         self.keep = keep
         self.closed = False
+        self.world: World | None = None  # of simulated ranks
         self.dsl_kept: Any = None
         self.slots = slots
         record = ArrayRecord.of(local)
@@ -336,7 +337,7 @@ def simulated(
     table = pad_table = None
     if not static_num_ranks:
         table, pad_table = np.array(addresses, np.int64), np.array(places, np.int64)
-    return [
+    made = [
         SymmetricTensor(
             arrays[rank],
             addresses,
@@ -353,6 +354,9 @@ def simulated(
         )
         for rank in range(world.count)
     ]
+    for one in made:
+        one.world = world
+    return made
 
 
 def _describer(array: Any, rank: int) -> Callable[[int], str]:

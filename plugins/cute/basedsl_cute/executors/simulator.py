@@ -82,7 +82,9 @@ def simulator_executor(
         if name not in kernels:
             kernels[name] = kernel(name)
         args = [_argument(launch, i, kind) for i, kind in enumerate(launch.kernel.arguments)]
-        memory = call.memory.copy()
+        memory = call.memory
+        if TENSOR_MAP in launch.kernel.arguments:
+            memory = memory.copy()
         for i, kind in enumerate(launch.kernel.arguments):
             if kind == TENSOR_MAP:
                 memory.add(args[i], BYTES, f"tensor map {i}", writable=False)

@@ -6,6 +6,7 @@ each lane, and memory at such addresses is a slice.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from typing import Any
@@ -16,6 +17,8 @@ Extents = tuple[int, ...]
 
 
 _KEPT = 16  # arrays of a grid, results of a value
+_OF_FEW = 128  # results of a value that few lanes have
+_FEW = 1024
 
 
 class Recent(dict[Any, Any]):
@@ -111,7 +114,7 @@ class Affine:
     def _kept(self, key: Any, make: Any, *args: Any) -> Any:
         made = self._made
         if made is None:
-            made = self._made = Recent(_KEPT)
+            made = self._made = Recent(_OF_FEW if self.grid.lanes <= _FEW else _KEPT)
         found = made.get(key)
         if found is None:
             found = made[key] = make(*args)
@@ -252,8 +255,7 @@ class Affine:
 
     def is_injective(self, parts: Extents, size: int) -> bool:
         """True if no two lanes meet that have `size` bytes each, `parts` apart along the axes."""
-        key = "injective", parts, size
-        return bool(self._kept(key, _is_injective, parts, self.grid.extents, size) == "yes")
+        return _is_injective(parts, self.grid.extents, size)
 
 
 def reach(extents: Extents, base: int, coefficients: Extents) -> tuple[int, int]:
@@ -267,14 +269,15 @@ def reach(extents: Extents, base: int, coefficients: Extents) -> tuple[int, int]
     return low, high
 
 
-def _is_injective(parts: Extents, extents: Extents, size: int) -> str:
+@functools.lru_cache(maxsize=1024)
+def _is_injective(parts: Extents, extents: Extents, size: int) -> bool:
     end = size
     pairs = zip(map(abs, parts), extents, strict=True)
     for part, extent in sorted(pair for pair in pairs if pair[1] > 1):
         if part < end:
-            return "no"
+            return False
         end = part * (extent - 1) + end
-    return "yes"
+    return True
 
 
 def is_number(value: Any) -> bool:

@@ -5,9 +5,8 @@ Translating loads the table of rules; a kernel that was kept (`pack`, `unpack`) 
 
 from __future__ import annotations
 
-import contextlib
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from basedsl import DSLError
@@ -133,8 +132,11 @@ class SimKernel:
             )
         cluster = triple(cluster, "cluster")
         smem = self._memory_map.shared_size(dynamic_smem)
-        with self._own_hints():
+        try:
             check_configuration(self.machine.limits, grid, block, cluster, smem)
+        except DSLError as error:
+            error.hint = self.machine.hint(error.hint)
+            raise
         values = self._values(args)
         if preferred is not None:
             preferred = triple(preferred, "preferred cluster")
@@ -175,16 +177,24 @@ class SimKernel:
                 shared = member.world.order
                 number = shared.begin(member.rank, grid, block)
             launch.races = RaceChecker(
-                launch.threads, self.machine.lanes, written, facts.syncs, shared, number
+                launch.threads,
+                self.machine.lanes,
+                launch.memory,
+                written,
+                facts.syncs,
+                shared,
+                number,
             )
-            launch.races.join_ranges(launch.memory)
             launch.asynchronous = facts.asynchronous or clustered
         if dependent and launch.races is not None and memory.launches:
             launch.guards += memory.launches[-1].guards()
         if observer is not None:
             observer.begin(launch, self.name)
-        with self._own_hints():
+        try:
             run_launch(launch, width, specialization.call, values, specialization.waits)
+        except DSLError as error:
+            error.hint = self.machine.hint(error.hint)
+            raise
         if observer is not None:
             observer.end(launch)
         if member is not None:
@@ -206,15 +216,6 @@ class SimKernel:
                 hint="cute.arch.griddepcontrol_wait() before the first access to global memory",
             )
             report(launch, "races", late)
-
-    @contextlib.contextmanager
-    def _own_hints(self) -> Iterator[None]:
-        """Let the machine say what to write instead, in errors from inside."""
-        try:
-            yield
-        except DSLError as error:
-            error.hint = self.machine.hint(error.hint)
-            raise
 
     def _choose_width(self, options: SimOptions, observer: Observer | None = None) -> LockstepWidth:
         if observer is not None and observer.width is not None:

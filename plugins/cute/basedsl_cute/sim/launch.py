@@ -208,7 +208,7 @@ def _start_cluster(
         first = launch.races.first_block
         ranks = {first + block.linear: block.rank for block in blocks}
         for group in groups:
-            _follow_order(launch, group, [group.block.linear], order, ranks)
+            _follow_order(launch, group, group.block.linear, 1, order, ranks)
             order.acquired[group.agent] = group.known.gathered
             order.read[group.agent] = group.known.gathered_pending
     return groups
@@ -217,15 +217,17 @@ def _start_cluster(
 def _follow_order(
     launch: SimLaunch,
     group: Group,
-    numbers: Any,
+    first: int,
+    blocks: int,
     order: VectorClocks | None = None,
     ranks: dict[int, int] | None = None,
 ) -> None:
-    """Let the race check follow the order of a group; `numbers` are those of its blocks."""
+    """Let the race check follow the order of a group of `blocks` blocks from the number `first`."""
+    first += launch.races.first_block
     group.known = ThreadOrder(
         launch.races.events,
         int(launch.races.block_threads),
-        np.asarray(numbers, np.int64) + launch.races.first_block,
+        range(first, first + blocks),
         group.shape,
         order,
         group.agent,
@@ -317,7 +319,7 @@ def _run_in_step(launch: SimLaunch, call: Any, args: tuple[Any, ...], many: bool
         shared = _shared_segment(launch, shape.blocks)
         group = Group(launch, shape, Block(corner, first, launch.threads, warps, shared), 0)
         if launch.races is not None:
-            _follow_order(launch, group, np.arange(first, first + shape.blocks, dtype=np.int64))
+            _follow_order(launch, group, first, shape.blocks)
         call(group, *args)
         first += shape.blocks
 

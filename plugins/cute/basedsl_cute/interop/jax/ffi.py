@@ -97,6 +97,9 @@ class _Api(ctypes.Structure):
         ("error_destroy", _P),
         ("handler_register", _P),
         ("stream_get", _P),
+        *((f"not_used_{n}", _P) for n in range(11)),
+        ("run_id_get", _P),
+        ("device_ordinal_get", _P),
     )
 
 
@@ -120,18 +123,30 @@ class _StreamArguments(ctypes.Structure):
     _fields_ = (*_HEAD, ("context", _P), ("stream", _P))
 
 
+class _RunIdArguments(ctypes.Structure):
+    _fields_ = (*_HEAD, ("context", _P), ("number", ctypes.c_int64))
+
+
+class _OrdinalArguments(ctypes.Structure):
+    _fields_ = (*_HEAD, ("context", _P), ("number", ctypes.c_int32))
+
+
 _Handler = ctypes.CFUNCTYPE(_P, ctypes.POINTER(_CallFrame))
 _OfApi = ctypes.CFUNCTYPE(_P, _P)
 
 
 @dataclass(frozen=True)
 class Invocation:
-    """One execution of an operation: its buffers, its stream (None on the CPU), its attributes."""
+    """One execution of an operation: its buffers, its stream (None on the CPU), its attributes; the
+    number of its `device`, and that of the run, the same on all devices, are asked for.
+    """
 
     inputs: list[ArrayRecord]
     outputs: list[ArrayRecord]
     stream: int | None
     attributes: dict[str, str]
+    device: Callable[[], int]
+    run_id: Callable[[], int]
 
 
 Run = Callable[[Invocation], None]
@@ -190,6 +205,8 @@ def _invocation(frame: _CallFrame, device: int) -> Invocation:
         _records(frame.results, place, readonly=False),
         stream,
         _texts(frame.attributes),
+        functools.partial(_number, frame, "device_ordinal_get", _OrdinalArguments),
+        functools.partial(_number, frame, "run_id_get", _RunIdArguments),
     )
 
 
@@ -230,6 +247,15 @@ def _stream(frame: _CallFrame) -> int:
     if failure:
         raise RuntimeError("XLA gave no stream")
     return asked.stream or 0
+
+
+def _number(frame: _CallFrame, name: str, kind: Any) -> int:
+    api = frame.api.contents
+    is_there = api.struct_size >= getattr(_Api, name).offset + ctypes.sizeof(_P)
+    asked = kind(ctypes.sizeof(kind), None, frame.context, 0)
+    if not is_there or _OfApi(getattr(api, name))(ctypes.addressof(asked)):
+        raise RuntimeError("this JAX does not tell devices apart; it takes JAX 0.8 or later")
+    return int(asked.number)
 
 
 def _error(api: _Api, message: str) -> int | None:

@@ -23,6 +23,7 @@ from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.host.stream import Stream
 from basedsl_cute.interop.cuda import as_custream
 from basedsl_cute.interop.jax import ffi
+from basedsl_cute.interop.jax.shards import shard_arguments
 from basedsl_cute.tensors.tensor import DeclaredTensor
 
 _registry: dict[str, JaxOperation] = {}
@@ -60,6 +61,7 @@ class JaxOperation:
         self._fn, self._shapes, self._single = fn, shapes, single
         self._stream, self._aliases, self._static = stream, dict(aliases), dict(static)
         self._vmap_method, self._convert = vmap_method, convert
+        self.shards = shard_arguments(static)
         self._name = f"local:{next(_numbers)}"
         _registry[self._name] = self
         self._call: Callable[..., Any] = self._bind
@@ -103,6 +105,7 @@ class JaxOperation:
             has_side_effect=False,
         )
         results = call(*arrays, operation=self._exported_name(), ranks=",".join(map(str, ranks)))
+        results = _varying(results, arrays)
         return results[0] if self._single else tuple(results)
 
     def _exported_name(self) -> str:
@@ -123,6 +126,7 @@ class JaxOperation:
         batch = arrays[0].shape[:extra] if arrays else ()
         written = set(range(len(inputs), len(arrays)))
         seen = [i for i in range(len(arrays)) if i not in self._aliases]
+        static = self._static | (self.shards.of(invocation) if self.shards is not None else {})
         for index in np.ndindex(*batch):
             values = [
                 self._argument(_item(arrays[i], index), i, i in written, len(inputs)) for i in seen
@@ -134,12 +138,30 @@ class JaxOperation:
                     f"'{self._fn.__name__}' has no stream, and JAX orders work by streams",
                     hint="give it a parameter of type cute.Stream, and launch with stream=",
                 )
-            self._fn(*values, **self._static)
+            self._fn(*values, **static)
 
     def _argument(self, record: ArrayRecord, i: int, written: bool, inputs: int) -> Any:
         if self._convert is None:
             return record
         return self._convert(record, i if not written else i - inputs, written)
+
+
+def _varying(results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+    """Return the results as different on all devices of a `shard_map` along whose axes the inputs
+    are, which JAX needs to know for gradients. It checks that the inputs have the same axes.
+    """
+    module = jax()
+    axes: set[Any] = set()
+    for one in inputs if hasattr(module, "typeof") else ():
+        kind = module.typeof(one)
+        found = getattr(kind, "manual_axis_type", None)  # JAX 0.10; before, a set
+        axes |= getattr(kind, "vma", set()) if found is None else found.varying
+    names = tuple(sorted(axes))
+    if not names:
+        return list(results)
+    if hasattr(module.lax, "pcast"):
+        return [module.lax.pcast(one, names, to="varying") for one in results]
+    return [module.lax.pvary(one, names) for one in results]
 
 
 def _item(record: ArrayRecord, index: tuple[int, ...]) -> ArrayRecord:
@@ -167,6 +189,9 @@ def _run_operation(invocation: ffi.Invocation) -> None:
                 hint="keep it in a variable of a module that both processes import",
             )
         found = getattr(importlib.import_module(module), variable)
+    if found.shards is not None and invocation.stream is None:
+        found.shards.meet(invocation, functools.partial(found.run, invocation), _lock)
+        return
     with _lock:  # XLA's threads come at once; a compilation is made by one
         found.run(invocation)
 
@@ -194,7 +219,8 @@ def jax_callable(
     that `Tensor[dtype, rank]` declares, by default the first input's. `in_out_argnames` names
     parameters that are input and output: the function gets one array, which begins as the input's
     values. A parameter annotated `cute.Stream` gets JAX's stream, which launches on a GPU must use.
-    `static` are arguments that are fixed. `vmap_method` is that of `jax.ffi.ffi_call`; with the
+    `static` are arguments that are fixed; of a list of symmetric tensors, each device gets its own
+    (see docs/jax.md). `vmap_method` is that of `jax.ffi.ffi_call`; with the
     default the function runs once for each item of a batch.
 
     The result is called with the inputs, also under `jax.jit`, `vmap` and `shard_map`, and returns

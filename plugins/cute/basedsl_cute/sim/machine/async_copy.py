@@ -16,12 +16,16 @@ from basedsl_cute.sim.machine import races
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.load_store import (
     check_access,
+    is_inside,
     load_memory,
     shared_offset,
     store_shared_bytes,
 )
 from basedsl_cute.sim.machine.state import Group, Mask, PendingCopy
 from basedsl_cute.sim.machine.vector_clock import Stamp
+
+_UNITS = {size: np.dtype(f"V{size}") for size in (4, 8, 16)}  # of copies, by bytes
+_WRITTEN = {size: np.frombuffer(b"\xff" * size, unit)[0] for size, unit in _UNITS.items()}
 
 
 def issue_copy(
@@ -51,6 +55,29 @@ def issue_copy(
     queue.issued += 1
     copy = PendingCopy(read, write, to, source, sizes, lanes, number, queue.issued, stamp)
     queue.pending.append(copy)
+
+
+def issue_copies(
+    g: Group, read: MemoryAccess, write: MemoryAccess, to: tuple[Any, ...], source: tuple[Any, ...]
+) -> bool:
+    """Queue copies of one line by all lanes, as `issue_copy` does for each pair of addresses.
+    False, and nothing is done, where an address is bad or clocks of warps are kept.
+    """
+    targets = np.concatenate(to)
+    if g.shadow is not None or not is_inside(write, g.shared, targets):
+        return False
+    count = len(to)
+    lanes = g.shape.repeated(count)
+    if g.races is not None:
+        g.races.begin_copy(g, write, shared_offset(g, targets, lanes), lanes)
+    queue = g.copies
+    queue.issued += 1
+    number = np.tile(queue.committed, count)
+    copy = PendingCopy(
+        read, write, targets, np.concatenate(source), None, lanes, number, queue.issued, None
+    )
+    queue.pending.append(copy)
+    return True
 
 
 def commit_copies(g: Group, m: Mask) -> None:
@@ -117,6 +144,8 @@ def _perform(g: Group, copy: PendingCopy) -> None:
     if g.shadow is None and g.races is not None:
         g.races.end_copy(g, copy.write, shared_offset(g, copy.to, copy.lanes), copy.lanes)
     if copy.sizes is None:
+        if _move_at_once(g, copy):
+            return
         _move(g, copy, copy.read, np.ones(copy.lanes.size, np.bool_), None)
         return
     for size in np.unique(copy.sizes).tolist():
@@ -125,7 +154,38 @@ def _perform(g: Group, copy: PendingCopy) -> None:
         _move(g, copy, replace(copy.read, shape=(clipped,)), chosen, clipped)
 
 
+def _move_at_once(g: Group, copy: PendingCopy) -> bool:
+    """Move what lies in the memory that its pointers come from; False if that is not known."""
+    read, size = copy.read, copy.read.count
+    segment = None if read.root is None else g.roots[read.root]
+    if segment is None or copy.stamp is not None or g.launch.guards or segment.written is not None:
+        return False
+    if (segment.base | g.shared.base | g.shared.stride) & (size - 1):
+        return False
+    if not is_inside(read, segment, copy.source):
+        return False
+    offset = copy.source - segment.base
+    if g.races is not None:
+        g.races.record_read(g, read, segment, offset, copy.lanes)
+    unit = _UNITS[size]
+    index = shared_offset(g, copy.to, copy.lanes) >> size.bit_length() - 1
+    g.shared.view(unit)[index] = segment.view(unit).take(offset >> size.bit_length() - 1)
+    if g.shared.written is not None:
+        g.shared.written[: g.shared.written.size & -size].view(unit)[index] = _WRITTEN[size]
+    return True
+
+
 def _move(g: Group, copy: PendingCopy, read: MemoryAccess, chosen: Any, size: int | None) -> None:
+    """Move the bytes of the chosen lanes; a lane may have several copies, one after another."""
+    if copy.lanes.size > g.lanes:
+        for part in np.split(
+            np.arange(copy.lanes.size), 1 + np.flatnonzero(np.diff(copy.lanes) <= 0)
+        ):
+            if chosen[part].any():
+                some = np.zeros(copy.lanes.size, np.bool_)
+                some[part] = True
+                _move(g, _rest(copy, some), read, chosen[part], size)
+        return
     lanes = copy.lanes[chosen]
     data = np.zeros((copy.write.count, lanes.size), np.uint8)
     if size != 0:

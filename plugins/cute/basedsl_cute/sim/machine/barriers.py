@@ -241,7 +241,7 @@ def fence_global_proxy(g: Group) -> None:
     """Note that the block's writes to global memory are shown to the asynchronous proxy."""
     if g.races is not None:
         g.races.events.append(None)
-        for number in g.known.numbers.tolist():
+        for number in g.known.numbers:
             g.races.proxy_fences[number] = len(g.races.events) - 1
         g.races.events.append(None)
 

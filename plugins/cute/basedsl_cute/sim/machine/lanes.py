@@ -61,6 +61,7 @@ class Lanes:
         self.grid = LaneGrid(tuple([axis.extent for axis in self._axes]))  # of whole blocks
         # Where shuffles by one amount read, by kind and operands; kept, as few recur.
         self.sources = Recent(16)
+        self._repeated = Recent(4)
 
     def affine(self, kind: str, at: int, base: int) -> Affine:
         """The coordinate of each lane's "block" in the box, or "thread", along an axis, and `base`
@@ -108,6 +109,13 @@ class Lanes:
         """`tid` as int64."""
         x, y, z = (part.astype(np.int64) for part in self.tid)
         return x, y, z
+
+    def repeated(self, count: int) -> Any:
+        """The numbers of all lanes, `count` times."""
+        found = self._repeated.get(count)
+        if found is None:
+            found = self._repeated[count] = np.tile(np.arange(self.size), count)
+        return found
 
     @cached_property
     def lane(self) -> Any:

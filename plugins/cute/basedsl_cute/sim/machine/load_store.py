@@ -63,7 +63,7 @@ def load_memory(g: Group, a: MemoryAccess, address: Any, m: Mask) -> Any:
     if m is not None:  # masked lanes read what the first active lane reads
         address = np.where(m, address, address[m.argmax()])
     segment = _guess(g, a)
-    if segment is not None and _inside(a, segment, address):
+    if segment is not None and is_inside(a, segment, address):
         return _read(g, a, segment, address - segment.base, m)
     out = None
     for home, local, chosen in _homes(g, a, address, m, None):
@@ -88,7 +88,7 @@ def store_memory(g: Group, a: MemoryAccess, address: Any, value: Any, m: Mask) -
         if value.ndim and value.shape[-1] == m.size:
             value = value[..., who]
     segment = _guess(g, a)
-    if segment is not None and _inside(a, segment, address):
+    if segment is not None and is_inside(a, segment, address):
         _write(g, a, segment, address - segment.base, value, who)
         return
     for home, local, chosen in _homes(g, a, address, None, who):
@@ -154,7 +154,7 @@ def check_access(g: Group, a: MemoryAccess, address: Any, m: Mask) -> None:
         who = np.flatnonzero(m)
         address = address[who]
     segment = _guess(g, a)
-    if segment is None or not _inside(a, segment, address):
+    if segment is None or not is_inside(a, segment, address):
         _homes(g, a, address, None, who)
 
 
@@ -179,7 +179,8 @@ def _guess(g: Group, a: MemoryAccess) -> Segment | None:
     return g.recent.get(a)
 
 
-def _inside(a: MemoryAccess, segment: Segment, address: Any) -> bool:
+def is_inside(a: MemoryAccess, segment: Segment, address: Any) -> bool:
+    """True if accesses at all addresses are aligned and in a segment."""
     if a.low_bits and _any_bit(address) & a.low_bits:
         return False
     return bool(_highest((address - segment.base).view(_U64)) <= segment.size - a.nbytes)

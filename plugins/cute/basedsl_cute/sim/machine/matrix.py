@@ -26,12 +26,12 @@ from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.machine.warp import FULL, check_members
 from basedsl_cute.sim.site import Site
 
-_DTYPES: dict[str, Any] = {
+DTYPES: dict[str, Any] = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "f32": np.float32,
     "f64": np.float64, "s8": np.int8, "u8": np.uint8, "s32": np.int32,
     "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
 }  # fmt: skip
-TYPES = frozenset(_DTYPES)
+TYPES = frozenset(DTYPES)
 # Elements that have a byte each beside others, and the bit of it where they begin.
 _NARROW: dict[str, Any] = {
     "e2m3": (ml_dtypes.float6_e2m3fn, 6, 0), "e3m2": (ml_dtypes.float6_e3m2fn, 6, 0),
@@ -55,7 +55,7 @@ def registers(elements: int, kind: str) -> int:
     """The number of registers of 32 bits (64 for f64) in which a lane holds its part of `elements`
     elements of the type `kind`.
     """
-    bits: int = np.dtype(_DTYPES[kind]).itemsize * 8
+    bits: int = np.dtype(DTYPES[kind]).itemsize * 8
     return elements * bits // WARP_SIZE // max(32, bits)
 
 
@@ -80,20 +80,20 @@ def mma_sync(
     """
     _whole_warps(g, m, what.site)
     _check_sums(g, c, what)
-    plan = _plan(what, g.lanes // WARP_SIZE)
+    plan = plan_of(what, g.lanes // WARP_SIZE)
     left = _values(a, what.a, g.lanes, plan.left.size // g.lanes).take(plan.left)
     right = _values(b, what.b, g.lanes, plan.right.size // g.lanes).take(plan.right)
     total = (left @ right).take(plan.out)
     total += _values(c, what.d, g.lanes, len(total))
-    return _registers(_rounded(total, what), what.d)
+    return _registers(rounded(total, what), what.d)
 
 
-def _rounded(total: Any, what: MmaInstruction) -> Any:
+def rounded(total: Any, what: MmaInstruction) -> Any:
     """Sums in float64 in the type of D."""
     if what.d == "s32":
         return total.astype(np.int64).astype(np.int32)
     with np.errstate(over="ignore", invalid="ignore"):
-        return total.astype(_DTYPES[what.d])
+        return total.astype(DTYPES[what.d])
 
 
 def _registers(values: Any, kind: str) -> Any:
@@ -119,7 +119,7 @@ def mma_many(
     _whole_warps(g, None, what.site)
     for each, added in zip(whats, c, strict=True):
         _check_sums(g, added, each)
-    plan = _plan(what, g.lanes // WARP_SIZE)
+    plan = plan_of(what, g.lanes // WARP_SIZE)
     lefts, rights = (
         np.stack([_values(one, kind, g.lanes, places.size // g.lanes).take(places) for one in held])
         for held, kind, places in ((a, what.a, plan.left), (b, what.b, plan.right))
@@ -128,10 +128,10 @@ def mma_many(
     total = products.reshape(len(c), -1).take(plan.out, axis=1)
     for i, added in enumerate(c):
         total[i] += _values(added, what.d, g.lanes, total.shape[1])
-    return [_registers(one, what.d) for one in _rounded(total, what)]
+    return [_registers(one, what.d) for one in rounded(total, what)]
 
 
-class _MatrixPlan(NamedTuple):
+class MmaPlan(NamedTuple):
     """Places of the elements of every warp's A and B, `(warps, m, k)` and `(warps, k, n)`, among
     the lanes' values, `(values, lanes)`; and of the lanes' values of D, `(values, lanes)`, among
     the elements of every warp's D.
@@ -143,9 +143,10 @@ class _MatrixPlan(NamedTuple):
 
 
 @functools.lru_cache(maxsize=32)
-def _plan(what: MmaInstruction, warps: int) -> _MatrixPlan:
+def plan_of(what: MmaInstruction, warps: int) -> MmaPlan:
+    """The places of the elements of a product of `warps` warps."""
     rows, columns, depth = what.shape
-    bits = np.dtype(_DTYPES[what.a]).itemsize * 8
+    bits = np.dtype(DTYPES[what.a]).itemsize * 8
     lanes = warps * WARP_SIZE
     first = np.arange(0, lanes, WARP_SIZE)[:, None]
     found = []
@@ -159,14 +160,14 @@ def _plan(what: MmaInstruction, warps: int) -> _MatrixPlan:
     start = np.arange(warps)[:, None] * (rows * columns)
     out = (start + row * columns + column).reshape(-1, lanes)
     left = np.ascontiguousarray(found[0].transpose(0, 2, 1))
-    return _MatrixPlan(left, np.ascontiguousarray(found[1]), out)
+    return MmaPlan(left, np.ascontiguousarray(found[1]), out)
 
 
 def _values(held: list[Any], kind: str, lanes: int, count: int) -> Any:
     """The elements in registers, `(values, lanes)` in float64."""
     wide = np.empty((count, lanes))
     each = count // len(held)
-    dtype = np.dtype(_DTYPES[kind])
+    dtype = np.dtype(DTYPES[kind])
     for i, register in enumerate(held):
         if register.dtype != dtype or kind == "tf32":
             register = _elements(register, kind, lanes)
@@ -245,7 +246,7 @@ def _scaled_elements(register: Any, kind: str, bits: int, lanes: int) -> Any:
     elif kind in _NARROW:
         _, width, start = _NARROW[kind]
         raw = raw >> start & (1 << width) - 1
-    dtype = _NARROW[kind][0] if kind in _NARROW else _DTYPES[kind]
+    dtype = _NARROW[kind][0] if kind in _NARROW else DTYPES[kind]
     return np.ascontiguousarray(raw).view(dtype).astype(np.float64).T
 
 
@@ -258,7 +259,7 @@ def product_poison(
 ) -> Poison | None:
     """The poison of the registers of D: of the rows of A, of the columns of B, of C."""
     rows, columns, depth = what.shape
-    bits = np.dtype(_DTYPES[what.a]).itemsize * 8
+    bits = np.dtype(DTYPES[what.a]).itemsize * 8
     left = _mask(g, a, _positions(what.shape, bits, "A"), rows, depth).any(axis=2)
     right = _mask(g, b, _positions(what.shape, bits, "B"), columns, depth).any(axis=2)
     places = _positions(what.shape, bits, "C")
@@ -316,7 +317,7 @@ def _in_place(wide: Any, places: Any, rows: int, columns: int) -> Any:
 
 def _elements(register: Any, kind: str, lanes: int) -> Any:
     """The elements in a register, `(elements, lanes)`."""
-    dtype = np.dtype(_DTYPES[kind])
+    dtype = np.dtype(DTYPES[kind])
     if register.ndim == 2:
         return np.broadcast_to(register, (register.shape[0], lanes))
     if register.dtype == dtype:
@@ -355,7 +356,9 @@ def load_matrix(
     """
     _whole_warps(g, m, read.site)
     asked = g.shape.lane < 8 * number
-    rows = load_memory(g, read, address, asked if m is None else asked & m)  # (8, lanes) of 16 bits
+    asked = None if number == 4 else g.shape.lane < 8 * number
+    who = m if asked is None else asked if m is None else asked & m
+    rows = load_memory(g, read, address, who)  # (8, lanes) of 16 bits
     if bits:
         rows = np.ascontiguousarray(_unpacked(rows, bits)).view(np.uint16).T
         g.poison = poisons.crossed(g, m, g.poison)
@@ -447,6 +450,7 @@ def _store_rows(g: Group, write: MemoryAccess, address: Any, rows: Any, m: Mask)
     number = rows.shape[1]
     every = np.zeros((len(rows), 4, 8, 8), np.uint16)
     every[:, :number] = rows
+    asked = g.shape.lane < 8 * number
     asked = g.shape.lane < 8 * number
     store_memory(
         g, write, address, every.reshape(-1, 8).T.copy(), asked if m is None else asked & m

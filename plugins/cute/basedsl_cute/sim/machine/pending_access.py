@@ -15,7 +15,7 @@ import numpy as np
 
 from basedsl_cute.sim.affine import Extents, LaneGrid
 
-_MOST = 64
+_MOST = 256
 """Accesses that are looked at one by one, to see whether another one meets them."""
 
 _TRIES = 4
@@ -62,23 +62,6 @@ class PendingAccess:
     known: Any
     updates: bool = False
 
-    def can_meet(self, other: PendingAccess) -> bool:
-        """True unless it is certain that no different threads touch a byte by both accesses."""
-        mine, theirs = self.places, other.places
-        if type(mine) is not Mesh or type(theirs) is not Mesh:
-            return True
-        if mine.low >= theirs.high or theirs.low >= mine.high:
-            return False
-        if mine.grid is not theirs.grid or mine.parts != theirs.parts:
-            return True
-        return _lanes_meet(
-            theirs.first - mine.first,
-            mine.parts,
-            mine.grid.extents,
-            (-other.nbytes, self.nbytes),
-            self.known is not other.known,
-        )
-
 
 @functools.lru_cache(maxsize=4096)  # of many instructions alike there are few distances
 def _lanes_meet(
@@ -114,11 +97,46 @@ def _meet(
     )
 
 
+class _Alike:
+    """Accesses of one kind whose lanes lie alike, of one group's lanes: where each begins."""
+
+    def __init__(self, model: PendingAccess) -> None:
+        self.model = model
+        self.begins: list[tuple[int, int]] = []  # events and the first lanes' places
+        self._meet: dict[int, bool] = {}  # accesses of the last asked for, by their distance
+        self._asked: tuple[int, bool] | None = None
+
+    def may_meet(self, access: PendingAccess, floor: int) -> bool:
+        """True unless it is certain that no access after the event `floor` meets another one."""
+        places, model = access.places, self.model
+        mine = model.places
+        if places.grid is not mine.grid or places.parts != mine.parts:
+            size = mine.high - mine.first
+            low, high = places.low - size, places.high - mine.low + mine.first
+            return any(event > floor and low < first < high for event, first in self.begins)
+        asked = access.nbytes, access.known is not model.known
+        if asked != self._asked:
+            self._asked, self._meet = asked, {}
+        known = self._meet
+        for event, first in self.begins:
+            distance = places.first - first
+            meets = known.get(distance)
+            if meets is None:
+                ends = -access.nbytes, model.nbytes
+                meets = _lanes_meet(distance, mine.parts, mine.grid.extents, ends, asked[1])
+                known[distance] = meets
+            if meets and event > floor:
+                return True
+        return False
+
+
 class PendingAccesses:
     """The accesses to one memory that its words do not know of, in the order of their events."""
 
     def __init__(self) -> None:
         self.all: list[PendingAccess] = []
+        self._alike: dict[Any, _Alike] = {}
+        self._scattered: list[PendingAccess] = []  # those that are no mesh
         self.kinds = [0, 0, 0, 0]  # how many of each there are
         self.ends: list[tuple[int, int] | None] = [(0, 0)] * 4  # of each, None where not known
         self.size = 0  # numbers in their arrays
@@ -131,6 +149,7 @@ class PendingAccesses:
     def clear(self) -> None:
         """Forget all accesses."""
         self.all = []
+        self._alike, self._scattered = {}, []
         self.kinds = [0, 0, 0, 0]
         self.ends = [(0, 0)] * 4
         self.size = 0
@@ -145,8 +164,13 @@ class PendingAccesses:
             return False
         if count > _MOST:
             return True
+        if type(access.places) is not Mesh:
+            return any(one.event > floor and one.kind in others for one in self.all)
+        if any(one.event > floor and one.kind in others for one in self._scattered):
+            return True
         return any(
-            one.event > floor and one.kind in others and one.can_meet(access) for one in self.all
+            alike.model.kind in others and alike.may_meet(access, floor)
+            for alike in self._alike.values()
         )
 
     def add(self, access: PendingAccess) -> None:
@@ -156,11 +180,20 @@ class PendingAccesses:
         ends = self.ends[kind]
         self.kinds[kind] += 1
         if type(places) is not Mesh:
+            self._scattered.append(access)
             self.size += places.size
             self.ends[kind] = None
-        elif self.kinds[kind] == 1:
+            return
+        key = kind, access.nbytes, places.parts, places.grid, access.known
+        alike = self._alike.get(key)
+        if alike is None:
+            alike = self._alike[key] = _Alike(access)
+        alike.begins.append((access.event, places.first))
+        if ends is None:
+            return
+        if self.kinds[kind] == 1:
             self.ends[kind] = places.low, places.high
-        elif ends is not None:
+        else:
             self.ends[kind] = min(ends[0], places.low), max(ends[1], places.high)
 
     def _may_reach(self, kind: int, places: Any) -> bool:

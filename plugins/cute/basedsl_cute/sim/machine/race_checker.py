@@ -7,6 +7,7 @@ Consistency Model"). Lanes of one warp are different threads: `sync_warp` orders
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -81,9 +82,9 @@ def _updates(a: MemoryAccess, kind: int) -> bool:
 
 
 class RaceChecker:
-    """The race check of one launch of blocks of `threads` threads, whose warps have `lanes`.
-    `written` are the segments that the kernel may write, None if
-    that is not known; `syncs` says that it has fences, atomics or accesses with an order. `shared`
+    """The race check of one launch of blocks of `threads` threads, whose warps have `lanes`, on the
+    segments of `memory`. `written` are those that the kernel may write, None if that is not known;
+    `syncs` says that it has fences, atomics or accesses with an order. `shared`
     and `launch` are of several ranks: what their checks share, and this launch there.
     """
 
@@ -91,6 +92,7 @@ class RaceChecker:
         self,
         threads: int,
         lanes: int,
+        memory: Memory,
         written: list[Segment] | None,
         syncs: bool,
         shared: RankOrder | None = None,
@@ -114,6 +116,7 @@ class RaceChecker:
             self.events, self.released = shared.events, shared.released
             self.rank, self.first_block = launch.rank, launch.first_block
             self.known = shared.known[launch.rank]
+        self._memory = memory
         self._written = written
         self.stored: set[Segment] = set()  # that asynchronous copies write
         self._homes: dict[Segment, tuple[WordHistory, int] | None] = {}
@@ -153,19 +156,16 @@ class RaceChecker:
             self._homes[segment] = self._range(segment, itemsize)
             self._written = None if self._written is None else [*self._written, segment]
 
-    def join_ranges(self, memory: Memory) -> None:
-        """Find the ranges of segments that overlap."""
-        low = high = None
-        self._spans: list[tuple[int, int]] = []
-        for segment in sorted(memory, key=lambda s: s.base):
-            if high is not None and segment.base < high:
-                high = max(high, segment.end)
+    @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        """The ranges of segments that overlap."""
+        found: list[tuple[int, int]] = []
+        for segment in sorted(self._memory, key=lambda s: s.base):
+            if found and segment.base < found[-1][1]:
+                found[-1] = found[-1][0], max(found[-1][1], segment.end)
             else:
-                if high is not None:
-                    self._spans.append((low, high))  # type: ignore[arg-type]
-                low, high = segment.base, segment.end
-        if high is not None:
-            self._spans.append((low, high))  # type: ignore[arg-type]
+                found.append((segment.base, segment.end))
+        return found
 
     def _range(self, segment: Segment, itemsize: int) -> tuple[WordHistory, int]:
         low, high = next(s for s in self._spans if s[0] <= segment.base < max(s[1], s[0] + 1))
@@ -258,6 +258,12 @@ class RaceChecker:
         if kind == STRONG_WRITE:
             history.wrote = event
         self._join(g, history, is_shared, kind, index, thread, stamp, _updates(a, kind))
+
+    def record_read(self, g: Any, a: MemoryAccess, segment: Segment, offset: Any, who: Any) -> None:
+        """Record a plain read of the lanes `who`, some of them several times, at byte offsets into
+        a segment's copies. Raises RaceError.
+        """
+        self.record(g, a, segment, offset, who, PLAIN_READ, None)
 
     def record_mesh(self, g: Any, a: MemoryAccess, segment: Segment, mesh: Mesh, kind: int) -> None:
         """Record a plain access of all lanes to places of their own in a segment; for a read, lanes

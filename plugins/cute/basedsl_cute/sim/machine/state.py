@@ -424,7 +424,6 @@ class Group:
         self.unfenced: list[Any] = []  # places in shared memory that it has read without acquiring
         self.polled: int | None = None  # the address of the last ordered read, of several ranks
         self.agent = block.rank * block.warps + first_warp  # this warp among the cluster's
-        self.wgmmas = WgmmaQueue()
         self.tmem_stores: list[PendingTmemStore] = []
         self.tensor_queues: dict[int, TensorQueue] = {}  # by lane
         self.cluster_phase = 0  # how often this group has arrived at its cluster's barrier
@@ -448,6 +447,11 @@ class Group:
     def tid_index(self) -> tuple[Any, Any, Any]:
         """`tid` as int64."""
         return self.shape.tid_index
+
+    @cached_property
+    def wgmmas(self) -> WgmmaQueue:
+        """The wgmma that the warp has issued."""
+        return WgmmaQueue()
 
     @cached_property
     def copies(self) -> CopyQueue:

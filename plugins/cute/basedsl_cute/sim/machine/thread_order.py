@@ -23,7 +23,7 @@ class ThreadOrder:
         self,
         events: list[Any],
         block_threads: int,
-        numbers: Any,
+        numbers: range,
         shape: Any,
         order: VectorClocks | None,
         agent: int,
@@ -36,8 +36,8 @@ class ThreadOrder:
         self.shape = shape
         self.numbers = numbers
         self._threads: Any = None
-        self.first_block = int(numbers[0])
-        self._first_lane = int(shape.linear[0])
+        self.first_block = numbers[0]
+        self._first_lane = shape.first
         self.floor = 0
         self.order = order
         self.agent = agent
@@ -50,7 +50,7 @@ class ThreadOrder:
         self._warps: dict[int, Knowledge] = {}
         self._blocks: dict[int, Knowledge] = {}
         if known:
-            self._blocks = {int(n): dict(known) for n in numbers}
+            self._blocks = {n: dict(known) for n in numbers}
         # What was read without acquiring, which a later fence acquires: by lane, and by block past
         # a barrier.
         self._pending: dict[int, Knowledge] = {}
@@ -60,7 +60,7 @@ class ThreadOrder:
     def threads(self) -> Any:
         """The number of each lane's thread in the grid, `(lanes,)`."""
         if self._threads is None:
-            first = (self.numbers * self.block_threads)[self.shape.block_number]
+            first = (self.shape.block_number + self.first_block) * self.block_threads
             self._threads = first + self.shape.linear.astype(np.int64)
         return self._threads
 
@@ -68,7 +68,7 @@ class ThreadOrder:
         """The numbers of the threads of some lanes; None: of all."""
         if lanes is None or self._threads is not None:
             return self.threads if lanes is None else self.threads[lanes]
-        first = (self.numbers * self.block_threads)[self.shape.block_number[lanes]]
+        first = (self.shape.block_number[lanes] + self.first_block) * self.block_threads
         return first + self.shape.linear[lanes]
 
     @property

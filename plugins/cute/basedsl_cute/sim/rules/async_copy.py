@@ -7,24 +7,44 @@ import dataclasses
 import numpy as np
 
 from basedsl_cute.sim.machine import async_copy, mbarriers
+from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.rules.memory import access_of
 from basedsl_cute.sim.translate.emitter import PythonEmitter
+from basedsl_cute.sim.translate.grouping import Bundle
 from basedsl_cute.sim.translate.records import Op
 from basedsl_cute.sim.translate.rule_table import nvidia_rule
 from basedsl_cute.sim.translate.types import IntType, VectorType
 
 
-@nvidia_rule("nvvm.cp.async.shared.global")
-def _copy(e: PythonEmitter, op: Op) -> None:
-    """Both addresses must be aligned to the size of the copy; `cpSize` bytes are read, the rest is
-    0.
-    """
-    to, source, *sizes = op.operands
+def _accesses(e: PythonEmitter, op: Op) -> tuple[MemoryAccess, MemoryAccess]:
+    to, source = op.operands[:2]
     size = op.integer("size")
     bytes_ = VectorType((size,), IntType(8))
     read = access_of(e, op, source, bytes_, "asynchronous read", size)
     write = access_of(e, op, to, bytes_, "asynchronous write", size)
     read, write = (dataclasses.replace(a, dtype=np.dtype(np.uint8)) for a in (read, write))
+    return read, write
+
+
+def _copies(e: PythonEmitter, bundle: Bundle) -> str | None:
+    """The copies of one line, where all read memory of one argument."""
+    found = [_accesses(e, op) for op in bundle.ops]
+    read, write = found[0]
+    if any(len(op.operands) > 2 for op in bundle.ops) or any(r.root != read.root for r, _ in found):
+        return None
+    e.globals["async_copy"] = async_copy
+    to, source = (", ".join(e.lanes(op.operands[i]) for op in bundle.ops) for i in (0, 1))
+    names = f"{e.const(read, 'read')}, {e.const(write, 'write')}"
+    return f"async_copy.issue_copies(g, {names}, ({to}), ({source}))"
+
+
+@nvidia_rule("nvvm.cp.async.shared.global", bundle=_copies)
+def _copy(e: PythonEmitter, op: Op) -> None:
+    """Both addresses must be aligned to the size of the copy; `cpSize` bytes are read, the rest is
+    0.
+    """
+    to, source, *sizes = op.operands
+    read, write = _accesses(e, op)
     e.globals["async_copy"] = async_copy
     valid = e.ref(sizes[0]) if sizes else "None"
     e.line(

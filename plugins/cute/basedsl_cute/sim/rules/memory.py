@@ -119,6 +119,15 @@ def _array(e: PythonEmitter, access: MemoryAccess, what: str) -> tuple[str, str]
     return rows, e.held(f"C{array}", f"registers.clean_rows(g, {what})")
 
 
+def register_array(e: PythonEmitter, op: Op) -> tuple[MemoryAccess, str, str]:
+    """The access of a load or store of registers, and the variables that hold their array and which
+    of its rows are clean.
+    """
+    value = (op.results or op.operands)[0]
+    access = access_of(e, op, op.operands[-1], value.type, "read" if op.results else "write")
+    return (access, *_array(e, access, e.const(access, "read")))
+
+
 def _load_rows(
     e: PythonEmitter, op: Op, access: MemoryAccess, what: str, first: int, end: int
 ) -> None:

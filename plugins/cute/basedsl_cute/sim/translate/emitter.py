@@ -17,7 +17,13 @@ from basedsl_cute.sim.observe import Observer
 from basedsl_cute.sim.site import Site
 from basedsl_cute.sim.translate.addresses import local_address
 from basedsl_cute.sim.translate.affinity import affine_values
-from basedsl_cute.sim.translate.grouping import Grouping, RegisterBytes, same_loads
+from basedsl_cute.sim.translate.grouping import (
+    Bundle,
+    Grouping,
+    RegisterBytes,
+    bundles_of,
+    same_loads,
+)
 from basedsl_cute.sim.translate.liveness import last_uses, steady_loads
 from basedsl_cute.sim.translate.poison_flow import PoisonFlow
 from basedsl_cute.sim.translate.records import KernelRecord, Op, OpRegion, Value
@@ -44,6 +50,8 @@ class EmitRule(Protocol):
     def apply(self) -> Callable[[PythonEmitter, Op], None]: ...
     @property
     def many(self) -> Callable[[PythonEmitter, list[Op], dict[Value, Value]], None] | None: ...
+    @property
+    def bundle(self) -> Callable[[PythonEmitter, Bundle], str | None] | None: ...
     def is_volatile(self, op: Op) -> bool: ...
 
 
@@ -287,37 +295,63 @@ class PythonEmitter:
         if self.observer is not None:
             self.observer.boundary(self)
         groups: dict[Op, list[Op]] = {}
+        bundles: dict[Op, Bundle] = {}
         if self.observer is None and self.mask == "None":
-            grouping = Grouping(region, self._can_group, self._rows_of)
+            grouping = Grouping(region, self._can_group, self.rows_of)
             region, groups = grouping.region, grouping.groups
+            bundles = bundles_of(grouping, self.rows_of)
         ends = last_uses(region) if self.observer is None else {}
         self.steady |= steady_loads(region)
         outer = self._made, self._body_depth
         self._made, self._body_depth = set(), self._depth
+        inside = {op for bundle in bundles.values() for op in bundle.all}
         written: set[Op] = set()  # by their group
         for at, op in enumerate(region.ops):
-            rule = self.rules.for_op(op, "sim")
-            self.site = op.site
-            self.poison.before(op)
-            if self.observer is not None:
-                self.observer.before(self, op)
-            if op in groups:
-                assert rule.many is not None
-                rule.many(self, groups[op], same_loads(region.ops[:at], self._rows_of))
-                written.update(groups[op])
-            if op not in written:
-                rule.apply(self, op)
-            self.poison.after(op, rule)
-            self._forget(ends.get(op, ()))
+            if op in bundles:
+                members, call = bundles[op].all, self._call_of(bundles[op])
+                for one in bundles[op].ops if call is not None else ():
+                    if all(value.defining not in inside for value in one.operands):
+                        self.poison.before(one)
+                alone = (
+                    contextlib.nullcontext() if call is None else self.indented(f"if not {call}:")
+                )
+                with alone:
+                    for one in members:
+                        self._op(one, groups, written, region.ops[:at])
+                ended = [value for one in members for value in ends.get(one, ())]
+                self._forget(value for value in ended if value.defining not in inside or not call)
+            elif op not in inside:
+                self._op(op, groups, written, region.ops[:at])
+                self._forget(ends.get(op, ()))
         self._made, self._body_depth = outer
         if self.observer is not None:
             self.observer.boundary(self)
 
+    def _op(self, op: Op, groups: dict[Op, list[Op]], written: set[Op], before: list[Op]) -> None:
+        """Write an op, and what is in a group with it unless that is `written`."""
+        rule = self.rules.for_op(op, "sim")
+        self.site = op.site
+        self.poison.before(op)
+        if self.observer is not None:
+            self.observer.before(self, op)
+        if op in groups and rule.many is not None:
+            rule.many(self, groups[op], same_loads(before, self.rows_of))
+            written.update(groups[op])
+        if op not in written:
+            rule.apply(self, op)
+        self.poison.after(op, rule)
+
+    def _call_of(self, bundle: Bundle) -> str | None:
+        """The expression that does what a bundle does; None if its ops are written one by one."""
+        self.site = bundle.ops[0].site
+        rule = self.rules.for_op(bundle.ops[0], "sim")
+        return None if rule.bundle is None else rule.bundle(self, bundle)
+
     def _can_group(self, op: Op) -> bool:
         rule = self.rules.for_op(op, "sim")
-        return rule.many is not None
+        return rule.many is not None or rule.bundle is not None
 
-    def _rows_of(self, op: Op) -> RegisterBytes | None:
+    def rows_of(self, op: Op) -> RegisterBytes | None:
         """The rows of registers that a plain load or store is known to touch."""
         pointer = op.operands[-1]
         root = self.uniformity.root(pointer)

@@ -14,11 +14,13 @@ from typing import Literal
 from basedsl import Rule, RuleTable
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.translate.emitter import PythonEmitter
+from basedsl_cute.sim.translate.grouping import Bundle
 from basedsl_cute.sim.translate.records import Op, Value
 from basedsl_cute.sim.translate.uniformity import UniformityAnalysis
 
 Emit = Callable[[PythonEmitter, Op], None]
 EmitMany = Callable[[PythonEmitter, list[Op], dict[Value, Value]], None]
+EmitBundle = Callable[[PythonEmitter, Bundle], str | None]
 
 Sync = Literal["none", "block", "warp"]
 """none: waits for nobody. block: for the whole block, so lanes in lock step wait by arriving.
@@ -52,13 +54,15 @@ def per_block(uniformity: UniformityAnalysis, op: Op) -> bool:
 class SimRule(Rule[Emit]):
     """A rule of the simulator for one op. `volatile` says that other threads may change what the op
     returns, so that a loop on it may spin. `many` writes several independent ops at once, given
-    values that are the same as another one.
+    values that are the same as another one. `bundle` gives the expression that does all that a
+    bundle of them does, or is false where the ops must be run one by one; None if there is none.
     """
 
     uniform: Uniform = from_operands
     sync: SyncOf = "none"
     volatile: bool | Callable[[Op], bool] = False
     many: EmitMany | None = None
+    bundle: EmitBundle | None = None
 
     def is_uniform(self, uniformity: UniformityAnalysis, op: Op) -> bool:
         """True when the results of `op` are the same in all lanes of a group."""
@@ -107,6 +111,9 @@ def nvidia_rule(
     sync: SyncOf = "none",
     volatile: bool | Callable[[Op], bool] = False,
     many: EmitMany | None = None,
+    bundle: EmitBundle | None = None,
 ) -> Callable[[Emit], Emit]:
     """Register the decorated function as the rule of each op in `names`, on NVIDIA GPUs."""
-    return NVIDIA_RULES.register(*names, uniform=uniform, sync=sync, volatile=volatile, many=many)
+    return NVIDIA_RULES.register(
+        *names, uniform=uniform, sync=sync, volatile=volatile, many=many, bundle=bundle
+    )
