@@ -290,14 +290,58 @@ class TestDecoding:
             close(out[i : i + 1], reference(q[i : i + 1], k, v, right=0)[0])
 
 
-@pytest.mark.parametrize("causal", [False, True])
-def test_packed_sequences(causal):
+def check_pages(rows, head, config):
+    used = np.int32([37, 90])
+    each = -(-90 // rows)
+    pages = [normal(2 * each, rows, 2, head, seed=i) for i in (1, 2)]
+    table = np.int32(np.random.default_rng(3).permutation(2 * each).reshape(2, each))
+    q = normal(2, 70, 4, head)
+    caches = []
+    for x in pages:  # whose rows behind the last key are not numbers
+        caches.append(np.full_like(x, np.nan))
+        for own, keys in zip(table, used, strict=True):
+            for key in range(keys):
+                at = own[key // rows], key % rows
+                caches[-1][at] = x[at]
+    out = attention(q, *caches, block_table=table, seqused_k=used, causal=True, config=config)
+    for i, keys in enumerate(used):
+        k, v = (x[table[i]].reshape(1, -1, 2, head)[:, :keys] for x in pages)
+        close(out[i : i + 1], reference(q[i : i + 1], k, v, right=0)[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rows", "head", "tile"), [(16, 64, (64, 48)), (64, 96, (64, 32)), (32, 128, (64, 64))]
+)
+def test_a_cache_of_pages_by_the_kernel_for_hopper(rows, head, tile):
+    check_pages(rows, head, hopper.Config(tile, persistent=True))
+
+
+@pytest.mark.parametrize("page", [12, 4])
+def test_pages_that_the_kernel_for_hopper_does_not_take(page):
+    with pytest.raises(DSLTypeError, match="no packed or paged sequences with"):
+        check_pages(page, 64, hopper.Config((64, 48)))
+
+
+@pytest.mark.parametrize(
+    ("config", "causal"),
+    [
+        (None, False),
+        (None, True),
+        pytest.param(hopper.Config((64, 48)), True, marks=pytest.mark.slow),
+        pytest.param(
+            hopper.Config((128, 32), turns=True, persistent=True), False, marks=pytest.mark.slow
+        ),
+    ],
+    ids=["plain", "causal", "hopper", "hopper persistent"],
+)
+def test_packed_sequences(config, causal):
     lengths = [(5, 9), (40, 40), (0, 7), (70, 33), (3, 0)]
     starts = [np.cumsum([0, *x]).astype(np.int32) for x in zip(*lengths, strict=True)]
     q, k, v = (normal(starts[i > 0][-1], heads, 64, seed=i) for i, heads in enumerate((4, 2, 2)))
-    out, lse = attention(
-        q, k, v, cu_seqlens_q=starts[0], cu_seqlens_k=starts[1], causal=causal, return_lse=True
-    )
+    k, v = (np.concatenate([x, np.full_like(x[:9], np.nan)]) for x in (k, v))
+    given = {"cu_seqlens_q": starts[0], "cu_seqlens_k": starts[1], "max_seqlen_q": 70}
+    out, lse = attention(q, k, v, **given, causal=causal, return_lse=True, config=config)
     for i in range(len(lengths)):
         own, keys = (slice(s[i], s[i + 1]) for s in starts)
         right = 0 if causal else None

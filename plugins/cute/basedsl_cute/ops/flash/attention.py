@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -181,21 +182,23 @@ def attention(
     factor = scale_of(scale, extents.head) * of_scores
     longest = extents.queries if max_seqlen_q is None else max_seqlen_q
     is_dense = all(x is None for x in lengths)
+    page = None if block_table is None else operands["k"].shape[0]
     if dtype.width == 8:
         _check_narrow(is_dense, extents, config)
     if config is None:
-        config = _chosen(extents, longest, operands["q"], variant, is_dense)
+        config = _chosen(extents, longest, operands["q"], variant, is_dense, page)
     elif not isinstance(config, ampere.Config | hopper.Config | blackwell.Config):
         raise DSLTypeError(
             f"attention: config is {with_article(type(config))}",
             hint="a Config of ops.ampere.attention, ops.hopper.attention or "
             "ops.blackwell.attention",
         )
-    elif not isinstance(config, ampere.Config) and not is_dense:
-        room = "hopper" if isinstance(config, hopper.Config) else "blackwell"
+    elif isinstance(config, blackwell.Config) and not is_dense:
         raise DSLTypeError(
-            f"attention: the kernel of ops.{room} takes no packed or paged sequences"
+            "attention: the kernel of ops.blackwell takes no packed or paged sequences"
         )
+    elif isinstance(config, hopper.Config) and not is_dense and not config.box:
+        config = _boxed(config, page)
     if not isinstance(config, ampere.Config) and out is not None:
         record = ArrayRecord.of(out, "out")
         is_aligned = record.address % 16 == 0 and not any(d % 8 for d in record.strides[:-1])
@@ -267,12 +270,31 @@ _HOPPER_FEW_KEYS = hopper.Config(
 )
 
 
+def _boxed(config: hopper.Config, page: int | None) -> hopper.Config:
+    """The configuration for packed sequences, or for pages of so many rows."""
+    keys = config.tile[1]
+    return replace(config, box=keys if page is None else math.gcd(keys, page))
+
+
 def _chosen(
-    extents: Extents, longest: int, q: AttentionOperand, variant: Variant, is_dense: bool
+    extents: Extents,
+    longest: int,
+    q: AttentionOperand,
+    variant: Variant,
+    is_dense: bool,
+    page: int | None = None,
 ) -> ampere.Config | hopper.Config | blackwell.Config:
     """The configuration: heads packed where there are few queries, keys split for few blocks."""
     target = current_target()
-    is_long = is_dense and longest > 64 and extents.keys > 0
+    is_long = longest > 64 and extents.keys > 0
+    if not is_dense:
+        if is_long and target.is_gpu and WGMMA.is_met_by(target) and (page or 8) % 8 == 0:
+            # Smaller tiles: the producer has few registers for the places of rows.
+            alike = replace(variant, right=0) if variant.is_unbounded else variant
+            found = _chosen(extents, longest, q, alike, True)
+            if isinstance(found, hopper.Config):
+                return _boxed(found, page)
+        is_long = False
     if q.dtype.width == 8:
         return NARROW_CONFIGS[max(extents.head, extents.head_v) > 128]
     if target.is_gpu and TCGEN05.is_met_by(target) and is_long:
@@ -451,7 +473,8 @@ def _launch(
             turn(v, turned, on)
             v = turned
         scalars = (scale, value_scale, blocks)
-        hopper.forward(q, k, v, target, lse, extras, scales, *scalars, variant, config, on)
+        packing = (lengths, batches, longest) if config.box else None
+        hopper.forward(q, k, v, target, lse, extras, scales, *scalars, variant, config, on, packing)
     elif cute.const_expr(isinstance(config, blackwell.Config)):
         blackwell.forward(q, k, v, target, lse, scale, blocks, variant, config, on)
     elif cute.const_expr(config.splits > 1):

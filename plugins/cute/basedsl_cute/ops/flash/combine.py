@@ -60,7 +60,7 @@ def combine_kernel(
         for i in cute.range_constexpr(min(AT_ONCE, own - first)):
             s = (first + i) * WARPS + warp
             if s < splits:
-                value.store(value.load_parts() + held[None, i].load_parts() * weights[s, warp])
+                value.store(value.load() + held[None, i].load() * weights[s, warp])
     cute.autovec_copy(value, cute.local_tile(sums[None, warp], (width,), (lane,)))
     arch.sync_threads()
     for column in cute.range(thread, head_v, WARPS * arch.WARP_SIZE):

@@ -26,6 +26,14 @@ from basedsl_cute.ops.flash.softmax import (
     scale_rows,
 )
 from basedsl_cute.ops.flash.variant import LOG2_E, Sequence
+from basedsl_cute.ops.hopper.attention_rows import (
+    BoxLoads,
+    PackedWalk,
+    Packing,
+    TileLoads,
+    box_width,
+    boxes_of,
+)
 from basedsl_cute.ops.hopper.attention_sums import ROWS, Counting, tensor_of_ones
 from basedsl_cute.ops.hopper.attention_walk import Walk
 from basedsl_cute.ops.hopper.gemm import pin_in_registers
@@ -61,7 +69,8 @@ class Config:
     exponents are relative to, follows its largest score only when that is far above, and sums are
     scaled only then. With `ahead`, weights are converted while the tensor cores work with those
     before, in registers of their own. With `counted`, the sums of weights are a product with ones,
-    so that they are those of converted weights.
+    so that they are those of converted weights. `box` is 0, or for packed and paged sequences the
+    keys of one load: a divisor of the tile's keys, and of the rows of a page.
     """
 
     tile: tuple[int, int] = (128, 128)
@@ -77,6 +86,7 @@ class Config:
     lazy: bool = False
     ahead: bool = False
     counted: bool = False
+    box: int = 0
 
     @property
     def groups(self) -> int:
@@ -90,6 +100,8 @@ class Config:
     @property
     def registers(self) -> tuple[int, int]:
         """Registers of a thread of the producer and of a consumer."""
+        if self.box and self.groups == 2:
+            return 40, 232  # the producer finds the places of boxes
         return {1: (56, 256), 2: (24, 240), 3: (32, 160)}[self.groups]
 
     def smem_bytes(self, head: int, head_v: int, width: int = 16) -> int:
@@ -112,6 +124,7 @@ def forward_kernel(
     lse,  # a tensor or None
     extras: tuple,
     operand_scales: tuple,
+    packing,  # a `Packing` or None
     scale: cute.Float32,
     value_scale: cute.Float32,
     swizzle: cute.Int32,
@@ -125,9 +138,13 @@ def forward_kernel(
     head_k = cute.size(tma_q, mode=[1])
     thread = arch.thread_idx()[0]
     slopes, sinks, bias, captured = extras
-    sequence = Sequence(cute.Int32(tma_q.shape[0]), cute.Int32(tma_k.shape[0]))
     of_scores = (slopes, bias, captured)
-    walk = Walk(variant, sequence, of_scores, tma_q.shape, swizzle, cfg, cfg.cluster)
+    if cute.const_expr(packing is None):
+        sequence = Sequence(cute.Int32(tma_q.shape[0]), cute.Int32(tma_k.shape[0]))
+        walk = Walk(variant, sequence, of_scores, tma_q.shape, swizzle, cfg, cfg.cluster)
+    else:
+        packing = Packing(*packing)
+        walk = PackedWalk(variant, packing, of_scores, tma_q.shape[2], swizzle, cfg)
     smem = cute.utils.SmemAllocator()
     depths = (cfg.query_stages, cfg.stages, cfg.stages)
     barriers = [smem.allocate_array(cute.Int64, 2 * stages) for stages in depths]
@@ -157,13 +174,13 @@ def forward_kernel(
     pipeline.pipeline_init_arrive((cfg.cluster, 1))
     pipeline.pipeline_init_wait((cfg.cluster, 1))
 
-    work = arch.block_idx()[0]
+    work = walk.first(arch.block_idx()[0])
     key_group = tma_q.shape[2] // tma_k.shape[2]
     if warp < 4:
         arch.setmaxregister_decrease(cfg.registers[0])
         if warp == 0:
             sides = ((load_q, tma_q, sq), (load_k, tma_k, sk), (load_v, tma_v, sv))
-            producer(pipes, sides, walk, work, key_group, (head_k, head_v), cfg)
+            producer(pipes, sides, walk, work, key_group, packing, (head_k, head_v), cfg)
     else:
         arch.setmaxregister_increase(cfg.registers[1])
         lane = thread - 128
@@ -215,9 +232,10 @@ def forward_kernel(
             take_turn(group, cfg)
             multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
             own = number * n
-            place, area = walk.place(batch), walk.area(tile, head)
+            place = walk.place(batch)
+            area = walk.area(tile, head, place.sequence)
             number = place.tile_before(number - 1, low, *area, n)
-            give_turn(group, number >= low or walk.following(work) < walk.total, cfg)
+            give_turn_again(group, number >= low, walk, work, cfg)
             acc.fill(0.0)
             if cute.const_expr(cfg.counted):
                 counting.sums.fill(0.0)
@@ -238,7 +256,7 @@ def forward_kernel(
                 multiply_values(mma_o, acc, operand, rv, held.index, counting)
                 own = number * n
                 number = place.tile_before(number - 1, low, *area, n)
-                give_turn(group, number >= low or walk.following(work) < walk.total, cfg)
+                give_turn_again(group, number >= low, walk, work, cfg)
                 warpgroup.wait_group(1)
                 stage.release()
                 adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1)
@@ -268,7 +286,8 @@ def forward_kernel(
             multiply_values(mma_o, acc, operand, rv, held.index, counting)
             # Found again, since registers are few in the loop above.
             row, own_head, own_batch = walk.at(work)
-            places = (sequence, own_batch, own_batch, cute.Boolean(True))
+            slot = own_batch if packing is None else packing.query_batch(own_batch)
+            places = (walk.sequence_of(own_batch), slot, slot, cute.Boolean(True))
             warpgroup.wait_group(0)
             held.release()
             if cute.const_expr(cfg.counted):
@@ -352,67 +371,34 @@ def give_turn(group, more, cfg: cute.Constexpr):
 
 
 @cute.jit
-def producer(pipes, sides, walk, work, group, heads: cute.Constexpr, cfg: cute.Constexpr):
+def give_turn_again(group, more, walk, work, cfg: cute.Constexpr):
+    """Let the next warpgroup multiply, if this one has `more` to do in its task, or another one."""
+    if cute.const_expr(cfg.turns and cfg.groups > 1):
+        give_turn(group, more or walk.following(work) < walk.total, cfg)
+
+
+@cute.jit
+def producer(pipes, sides, walk, work, group, packing, heads: cute.Constexpr, cfg: cute.Constexpr):
     """Load the queries of each task, and keys and values from its last tile to its first."""
-    (load_q, tma_q, sq), (load_k, tma_k, sk), (load_v, tma_v, sv) = sides
-    (m, n), (head_k, head_v) = cfg.tile, heads
     at_q, at_k, at_v = [pipe.make_participants()[0] for pipe in pipes]
-    mask = (1 << cfg.cluster) - 1 if cfg.cluster > 1 else None
     while work < walk.total:
         tile, head, batch, low, number = walk.task(work)
-        place, area, key_head = walk.place(batch), walk.area(tile, head), head // group
-        to_q, from_q = tma_tile(load_q, tma_q, sq, (m, head_k), (tile, 0), head, batch)
-        to_k, from_k = tma_tile(load_k, tma_k, sk, (n, head_k), (None, 0), key_head, batch, cfg)
-        to_v, from_v = tma_tile(load_v, tma_v, sv, (head_v, n), (0, None), key_head, batch, cfg)
-        stage = at_k.acquire_and_advance()
-        cute.copy(
-            load_k,
-            from_k[None, number],
-            to_k[None, stage.index],
-            tma_bar_ptr=stage.barrier,
-            mcast_mask=mask,
-        )
-        stage = at_q.acquire_and_advance()
-        cute.copy(load_q, from_q, to_q[None, stage.index], tma_bar_ptr=stage.barrier)
+        place = walk.place(batch)
+        area = walk.area(tile, head, place.sequence)
+        where = (sides, heads, cfg, tile, batch, head, head // group)
+        loads = TileLoads(*where) if packing is None else BoxLoads(*where, packing)
+        loads.keys(number, at_k.acquire_and_advance())
+        loads.queries(at_q.acquire_and_advance())
         more = cute.Boolean(True)
         while more:
-            stage = at_v.acquire_and_advance()
-            cute.copy(
-                load_v,
-                from_v[None, number],
-                to_v[None, stage.index],
-                tma_bar_ptr=stage.barrier,
-                mcast_mask=mask,
-            )
-            number = place.tile_before(number - 1, low, *area, n)
+            loads.values(number, at_v.acquire_and_advance())
+            number = place.tile_before(number - 1, low, *area, cfg.tile[1])
             more = number >= low
             if more:
-                stage = at_k.acquire_and_advance()
-                cute.copy(
-                    load_k,
-                    from_k[None, number],
-                    to_k[None, stage.index],
-                    tma_bar_ptr=stage.barrier,
-                    mcast_mask=mask,
-                )
+                loads.keys(number, at_k.acquire_and_advance())
         work = walk.following(work)
     for at in (at_q, at_k, at_v):
         at.tail()
-
-
-def tma_tile(atom, x, staged, tile, at, head, batch, cfg=None):
-    """The stages of a tile in shared memory and its tiles in global memory, as TMA copies them; for
-    the blocks of a cluster with `cfg`.
-    """
-    tiles = cute.local_tile(x[None, None, head, batch], tile, at)
-    blocks = 1 if cfg is None else cfg.cluster
-    return cpasync.tma_partition(
-        atom,
-        arch.make_warp_uniform(arch.block_idx_in_cluster()) if blocks > 1 else 0,
-        cute.make_layout(blocks),
-        cute.group_modes(staged, 0, 2),
-        cute.group_modes(tiles, 0, 2),
-    )
 
 
 @cute.jit
@@ -449,6 +435,15 @@ def smem_layouts(dtype, head_k, head_v, cfg):
     )
 
 
+def check_packing(cfg, dtype):
+    """Raise DSLTypeError for a configuration or a type without loads of boxes."""
+    if not cfg.box or cfg.box % 8 or cfg.tile[1] % cfg.box or cfg.cluster > 1 or dtype.width != 16:
+        raise DSLTypeError(
+            f"attention on Hopper has no packed or paged sequences with {cfg}",
+            hint="box= is a multiple of 8 that divides the tile's keys; elements have 16 bits",
+        )
+
+
 @cute.jit
 def forward(
     q: cute.Tensor,
@@ -464,12 +459,16 @@ def forward(
     variant: cute.Constexpr,
     cfg: cute.Constexpr,
     stream: cute.Constexpr = None,
+    packing: Any = None,
 ):
     """Compute attention of `q` (queries, head, heads, batches) over `k` and `v` (keys, head, key
     heads, batches) into `out`, and the logarithms of the rows' sums into `lse` (queries, heads,
     batches) if given. Of elements of 8 bits, `v` is (head, keys, key heads, batches), as
     `ops.flash.turn` makes it, and `scales` are those of `q` (heads, batches), `k` and `v` (key
     heads, batches), each a tensor or None, and results are multiplied by `value_scale`.
+
+    `packing` is for packed or paged sequences: (lengths, sequences, most queries of one), with
+    `q`, `k`, `v`, `out` and `lse` as `ops.ampere.attention.forward` has them.
 
     `extras` are (slopes, sinks, bias (queries, keys, heads, batches), captured tensors), `blocks`
     is the most resident blocks, usually the number of multiprocessors. Raises
@@ -510,29 +509,45 @@ def forward(
     plain, multicast = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileG2SMulticastOp()
     shared = multicast if cfg.cluster > 1 else plain
     tensors = (q, k, v if dtype.width == 8 else cute.select(v, [1, 0, 2, 3]))
-    tiles = ((m, head_k), (n, head_k), (head_v, n))
+    keys, queries, heads = n, q.shape[0], q.shape[2] * q.shape[3]
+    if cute.const_expr(packing is not None):
+        check_packing(cfg, dtype)
+        _, batches, queries = packing
+        packing = (*packing, cute.Int32(q.shape[0]), cute.Int32(k.shape[0]))
+        keys, heads = cfg.box, q.shape[2] * batches
+        tensors = (
+            boxes_of(q, m),
+            boxes_of(k, keys),
+            cute.select(boxes_of(v, keys), [1, 0, 2, 3, 4]),
+        )
+    widths = head_k, head_v
+    if cute.const_expr(packing is not None):
+        widths = box_width(cfg, head_k), box_width(cfg, head_v)
+    tiles = ((m, head_k), (keys, widths[0]), (widths[1], keys))
     loads: list = []
     ways = ((plain, 1), (shared, cfg.cluster), (shared, cfg.cluster))
     for x, layout, tile, (op, blocks_each) in zip(tensors, layouts, tiles, ways, strict=True):
-        one = cute.select(layout, [0, 1])
+        one = cute.composition(cute.select(layout, [0, 1]), tile)
         loads += cpasync.make_tiled_tma_atom(op, x, one, tile, blocks_each)
-    heads = q.shape[2] * q.shape[3]
     swizzle = cute.Int32(1)
     is_even = cute.Boolean(True)
     if cute.const_expr((variant.right is not None or variant.mask is not None) and not cfg.by_head):
         held = cute.Int64(k.shape[0]) * (dtype.width // 8 * (head_k + head_v))
         group = q.shape[2] // k.shape[2]
         fitting = cute.Int32(cute.max(cute.Int64(L2_BYTES) // cute.max(held, 1), 1))
+        if cute.const_expr(packing is not None):
+            fitting = 1
         swizzle = cute.min(group * fitting, heads)
         sections = cute.ceil_div(heads, swizzle)
         is_even = sections == 1 or (sections % 2 == 0 and sections <= MOST_SECTIONS)
-    grid = cute.Int32(cute.round_up(cute.ceil_div(q.shape[0], m), cfg.cluster) * heads)
+    grid = cute.Int32(cute.round_up(cute.ceil_div(queries, m), cfg.cluster) * heads)
     if cute.const_expr(cfg.persistent):
         # Else the order in which multiprocessors become free is a better share of the work.
         resident = cute.max(blocks // cfg.cluster * cfg.cluster, cfg.cluster)
         grid = cute.where(is_even, cute.min(grid, resident), grid)
+    scalars = (packing, scale, value_scale, swizzle)
     static = (mma_s, mma_o, dtype, variant, cfg)
-    forward_kernel(*loads, out, lse, extras, scales, scale, value_scale, swizzle, *static).launch(
+    forward_kernel(*loads, out, lse, extras, scales, *scalars, *static).launch(
         grid=(grid, 1, 1),
         block=(cfg.threads, 1, 1),
         cluster=(cfg.cluster, 1, 1),

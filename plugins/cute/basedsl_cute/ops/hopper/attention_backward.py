@@ -22,7 +22,7 @@ from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import cpasync, tma
 from basedsl_cute.ops.ampere.attention_backward import store_rows
 from basedsl_cute.ops.flash.softmax import as_rows
-from basedsl_cute.ops.hopper.attention import L2_BYTES, tma_tile
+from basedsl_cute.ops.hopper.attention import L2_BYTES
 from basedsl_cute.ops.hopper.attention_backward_consumer import (
     Consumer,
     consume,
@@ -41,6 +41,7 @@ from basedsl_cute.ops.hopper.attention_backward_parts import (
 from basedsl_cute.ops.hopper.attention_backward_parts import (
     Config as Config,
 )
+from basedsl_cute.ops.hopper.attention_rows import tma_tile
 
 # The least blocks of a section of heads: a causal mask gives each block other work, which sections
 # of fewer blocks than multiprocessors share unevenly.

@@ -24,14 +24,22 @@ class Walk:
         self.tiles = cute.round_up(cute.ceil_div(sequence.queries, self.rows), cluster)
         self.total = cute.Int32(self.tiles * self.heads * self.batches)
 
+    def sequence_of(self, batch):
+        """The sequence of a batch."""
+        return self.sequence
+
     def place(self, batch):
         """The place of scores of a batch."""
-        return Place(self.variant, self.sequence, batch, *self.extras)
+        return Place(self.variant, self.sequence_of(batch), batch, *self.extras)
 
-    def area(self, tile, head):
+    def area(self, tile, head, sequence):
         """The heads and the queries of a task, each (first, last)."""
         first = tile * self.rows
-        return (head, head), (first, cute.min(first + self.rows, self.sequence.queries) - 1)
+        return (head, head), (first, cute.min(first + self.rows, sequence.queries) - 1)
+
+    def first(self, work):
+        """The first task of the block with number `work`."""
+        return work
 
     def following(self, work):
         """The task of this block after `work`."""
@@ -66,8 +74,8 @@ class Walk:
         which it begins with. It has one in any case.
         """
         tile, head, batch = self.at(work)
-        area = self.area(tile, head)
         place = self.place(batch)
+        area = self.area(tile, head, place.sequence)
         begin, end = place.keys_of(*area[1])
         low = begin // self.keys
         last = place.tile_before(cute.ceil_div(end, self.keys) - 1, low, *area, self.keys)
