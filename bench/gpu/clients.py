@@ -246,8 +246,9 @@ def main():
                     if peer != "ours"
                 )
                 print(f"{name:<44} {rates.get('ours', 0):7.1f} {row.unit}: {told}; error "
-                      f"{error:.1e}, first call {first:.2f} s, host {host.get('ours', 0) * 1e6:.0f} "
-                      f"us ({host.get('torch', 0) * 1e6:.0f})", flush=True)  # fmt: skip
+                      f"{error:.1e}, first call {first:.2f} s, host "
+                      f"{host.get('ours', 0) * 1e6:.0f} us ({host.get('torch', 0) * 1e6:.0f})",
+                      flush=True)  # fmt: skip
                 rows.append({"row": name, "unit": row.unit, "rates": rates, "error": error})
             except StopIteration:
                 break
