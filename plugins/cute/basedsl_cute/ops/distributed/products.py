@@ -40,7 +40,8 @@ class ProductWorkspace:
 
     Calls with one workspace are in the same order on all ranks, and on one stream. `blocks` is the
     number of multiprocessors, on all of which a product runs; `pace` a factor of the times that
-    transfers take, which are less than they have. Made by `product_workspace` and `simulated_product_workspaces`.
+    transfers take, which are less than they have. Made by `product_workspace` and
+    `simulated_product_workspaces`.
     """
 
     def __init__(
