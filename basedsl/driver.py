@@ -27,6 +27,7 @@ from basedsl.compile_hooks import observers_of
 from basedsl.compiled import Compiled
 from basedsl.current_options import CurrentOptions
 from basedsl.errors import DSLError, DSLRuntimeError
+from basedsl.frame_stack import in_one_chunk
 from basedsl.function import DSLFunction
 from basedsl.language import Language
 from basedsl.mlir import MLIRContext
@@ -127,6 +128,7 @@ class Driver:
                 return load_built(self.language, call, built, clock)
         return None
 
+    @in_one_chunk
     def compile(self, call: BoundCall, before: Guards | None = None) -> Compiled:
         """Compile for a call without looking into memory or the disk cache. `before` are guards
         that were collected before tracing, if the caller has them.

@@ -85,6 +85,15 @@ class Language:
         """
         return None
 
+    def is_rebuilt(self, cls: type) -> bool:
+        """Return True for a class whose objects are values that control flow may make anew.
+
+        Where one side of a dynamic `if` makes such an object and the other keeps an older one, the
+        variable has a new object after it, with the merged contents. For other classes, which is
+        the default, that is an error: compiled code cannot choose between objects.
+        """
+        return False
+
     def findings(self, settings: Any) -> Iterable[Finding]:
         """Return what `basedsl doctor` tells about this machine besides what the core needs: tools,
         devices, libraries. `settings` is the record of options that the environment gives.

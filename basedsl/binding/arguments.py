@@ -28,6 +28,9 @@ class ArgumentType:
     have a `digest` where their fields are plain values.
     """
 
+    # No `abc.ABC`: `isinstance` of such a class takes longer, and each call that is not native asks
+    # it several times.
+
     #: Calls of a `Compiled` leave the argument out; `pack(None)` finds its value.
     implicit: ClassVar[bool] = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from basedsl.binding.storage import codes_of
 from basedsl.errors import DSLCallError
 
 
-class ResultType:
+class ResultType(ABC):
     """The base class of result types: `Language.result_type` returns one for a value of the DSL's
     own kinds (a tensor, a handle), and calls from Python get what `unpack` makes of it.
 
@@ -24,12 +25,12 @@ class ResultType:
         """
         return [value.ir_value()]
 
+    @abstractmethod
     def unpack(self, storage: tuple[Any, ...]) -> Any:
         """Return the Python value for the C values of `ir_values`, in order: a number for each
         number or pointer. A memref has 3 + 2 * rank of them, as in `ArgumentType.storage`;
         `memref_array` makes a NumPy array of them.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not define unpack")
 
     def c_results(self, name: str) -> list[CParameter]:
         """Return how an exported function gives C the result `name`: numbers and structs, into each

@@ -104,6 +104,7 @@ def _new_trace(
         extension=language.new_extension(),
         outside=outside,
         pick=pick,
+        is_rebuilt=language.is_rebuilt,
     )
 
 

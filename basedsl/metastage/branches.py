@@ -3,7 +3,8 @@
 A place that existed before the branch stays itself, and its contents are merged. Where a variable
 holds a place made in the true branch and another one made in the false branch, the two become one.
 A variable that holds an older object on one side and another object on the other is an error:
-compiled code cannot choose between objects.
+compiled code cannot choose between objects. Of classes whose objects are values for the language
+it holds a new object then (`Language.is_rebuilt`).
 """
 
 from __future__ import annotations
@@ -203,7 +204,7 @@ class Branch:
 
     def _merge_places(self, a: PlaceContents, index: int, x: Any, y: Any) -> None:
         if id(x) in self.before or id(y) in self.before:
-            if x is not y:
+            if x is not y and not self._rebuild(a, index, x, y):
                 self._different_objects(a, index, x, y)
             return
         if id(x) not in self.sides[0] or id(y) not in self.sides[1]:
@@ -215,6 +216,25 @@ class Branch:
             return
         pairs[0][id(x)], pairs[1][id(y)] = id(y), id(x)
         self.todo.append((self.sides[0][id(x)], self.sides[1][id(y)]))
+
+    def _rebuild(self, holder: PlaceContents, index: int, x: Any, y: Any) -> bool:
+        """Merge an older object of one side with a new one of the other side, which the variable
+        then holds; False unless their class allows that.
+        """
+        side = int(id(x) in self.before)  # that of the new object
+        new, old = (y, x) if side else (x, y)
+        if type(x) is not type(y) or not self.trace.is_rebuilt(type(x)) or id(new) in self.before:
+            return False
+        made, kept = self.sides[side].get(id(new)), self.sides[1 - side].get(id(old))
+        if made is None or kept is None or not same_shape(made.node, kept.node):
+            return False
+        if id(new) in self.pairs[side]:
+            return self.pairs[side][id(new)] == id(old)
+        self.pairs[side][id(new)] = id(old)
+        self.final[id(holder.place)].leaves[index] = new
+        as_new = PlaceContents(made.node, list(kept.leaves), made.parent)
+        self.todo.append((as_new, made) if side else (made, as_new))
+        return True
 
     def _keep(self, contents: PlaceContents, side: int) -> None:
         """Merge a place that only one side made."""

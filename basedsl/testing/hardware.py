@@ -13,7 +13,8 @@ _NO_ERROR = 0
 def why_no_gpu() -> str:
     """Return the reason why tests marked `gpu` cannot run here; "" if they can.
 
-    Asks the CUDA driver library (`cuInit`, `cuDeviceGetCount` of the CUDA Driver API).
+    Asks the CUDA driver library (`cuInit`, `cuDeviceGetCount` of the CUDA Driver API) by ctypes,
+    because the core does not depend on CUDA's Python packages.
     """
     name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     try:

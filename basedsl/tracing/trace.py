@@ -95,6 +95,7 @@ class Trace:
     `extension` is a record of the DSL's own. `outside` knows the state that outlives
     the call, and gets each decorated function before its body is traced for the first time.
     `pick(thunks, place)` calls one of several functions, by a number of run time, in branches.
+    `is_rebuilt(cls)` is True of classes whose objects a branch may replace by merged ones.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class Trace:
         extension: Any = None,
         outside: Outside | None = None,
         pick: Pick,
+        is_rebuilt: Callable[[type], bool] = lambda cls: False,
     ) -> None:
         self.language = language
         self.bindings = bindings
@@ -126,6 +128,7 @@ class Trace:
         self.functions: list[Any] = []
         self.outside = outside
         self.pick = pick
+        self.is_rebuilt = is_rebuilt
         self.on_meeting: Callable[[], None] = lambda: None  # called after `meets`
         #: Called with each enumeration of which a member is chosen at run time.
         self.on_choice: Callable[[Any], None] = lambda cls: None
@@ -155,6 +158,8 @@ class Trace:
         self._codes: dict[int, CodeType] = {}
         self._bodies: dict[int, frozenset[int]] = {}  # of each of them, the ids of its constants
         self._body: frozenset[int] = frozenset()
+        self._entry: CodeType | None = None  # the library's code that called the traced function
+        self._caller: Any = None  # the location of the user's call above it
         self.emitter = complete(language, emitter(self))
 
     def meets(self, function: Any) -> None:
@@ -170,9 +175,11 @@ class Trace:
         """The `ir.Location` of the innermost user frame; in a function called from the one that is
         traced, with the calls that led there. The first `above - 1` callers are the library's.
         """
-        internal = internal_files
+        internal, entry = internal_files, self._entry
         frame: FrameType | None = sys._getframe(above)
-        while frame is not None and internal[frame.f_code.co_filename]:
+        while frame is not None and internal[(code := frame.f_code).co_filename]:
+            if code is entry:
+                return self._loc_of_caller(frame)
             frame = frame.f_back
         if frame is None:
             return self.ir.Location.unknown()
@@ -190,15 +197,32 @@ class Trace:
             self._locations[key] = found
         return found
 
+    def _loc_of_caller(self, entry: FrameType) -> Any:
+        """The location of the user's frame that called the trace, which `entry` began: code of the
+        library that is traced has no other. It is the same for all of a trace.
+        """
+        if self._caller is None:
+            frame: FrameType | None = entry
+            while frame is not None and internal_files[frame.f_code.co_filename]:
+                frame = frame.f_back
+            self._caller = (
+                self.ir.Location.unknown()
+                if frame is None
+                else self._loc_in(frame.f_code, frame.f_lasti)
+            )
+        return self._caller
+
     def _callers(self, frame: FrameType) -> tuple[int, ...]:
         """Code and instruction of each call between the traced function and `frame`, the innermost
         ones of many; () if it was not called from there.
         """
         found: list[int] = []
-        internal = internal_files
+        internal, entry = internal_files, self._entry
         inner, outer = frame.f_code, frame.f_back
         while outer is not None:
             code = outer.f_code
+            if code is entry:
+                break
             if not internal[code.co_filename]:
                 key = id(code)
                 bodies = self._bodies.get(key)
@@ -220,6 +244,8 @@ class Trace:
         codes = list(_codes(function.__code__))
         self._codes |= {id(code): code for code in codes}
         outer, self._body = self._body, frozenset(map(id, codes))
+        if self._entry is None:
+            self._entry = sys._getframe(2).f_code  # below this one, contextlib's
         try:
             yield
         finally:

@@ -33,21 +33,26 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "cute"
 
 PROGRAMS = Path(__file__).resolve().parents[2] / "tests" / "cute" / "programs"
 ROUNDS, CALLS = 11, 4
-# Attention by mma.sync: rows, columns, warps, stages, if scaling is lazy.
+# Attention by mma.sync: rows, columns, warps, stages, then what `attention.Attention` is told.
 TILES = (
-    (128, 64, 4, 1, False),
-    (128, 64, 4, 2, False),
-    (128, 64, 4, 2, True),
+    (128, 64, 4, 1, {}),
+    (128, 64, 4, 1, {"interleaved": True}),
+    (128, 64, 4, 1, {"interleaved": True, "ahead": True}),
+    (128, 64, 4, 2, {"interleaved": True}),
+    (128, 32, 4, 1, {"interleaved": True, "ahead": True}),
+    (128, 32, 4, 2, {}),
 )
 
-# Products of 8-bit floats with scales: the cluster, tiles side by side, how many are overlapped.
+# Products of 8-bit floats with scales: the cluster, tiles side by side, how many are overlapped,
+# how the second warp group is behind the first.
 FP8 = (
-    ((1, 2), 1, 1),
-    ((1, 2), 1, 2),
-    ((1, 2), 1, 4),
-    ((2, 1), 8, 1),
-    ((2, 1), 8, 2),
-    ((2, 1), 8, 4),
+    ((1, 2), 1, 1, 0),
+    ((1, 2), 1, 1, 1),
+    ((1, 2), 1, 1, 2),
+    ((1, 2), 1, 4, 0),
+    ((2, 1), 8, 1, 0),
+    ((2, 1), 8, 1, 1),
+    ((2, 1), 8, 1, 2),
 )
 
 
@@ -242,10 +247,12 @@ def fp8():
                 {"ours": ours, "cuBLAS, one scale": peers["cuBLAS, one scale"]}, c,
                 wide[0] @ wide[1].T, 2e-2,
             )  # fmt: skip
-        for cluster, swizzle, overlap in FP8:
-            gemm = persistent.HopperGemm(cute.Float32, (128, 128), cluster, False, swizzle, overlap)
+        for cluster, swizzle, overlap, stagger in FP8:
+            gemm = persistent.HopperGemm(
+                cute.Float32, (128, 128), cluster, False, swizzle, overlap, stagger
+            )
             compiled = cute.compile(gemm, *views, blocks // 2, stream, scales)
-            text = f"clusters {cluster}, bands of {swizzle}, {overlap} in a row"
+            text = f"clusters {cluster}, bands of {swizzle}, {overlap} in a row, turns {stagger}"
             c.fill_(float("nan"))
             ours = lambda f=compiled, x=views, s=scales: f(*x, blocks // 2, stream, s)  # noqa: E731
             yield Case(
@@ -290,13 +297,14 @@ def attentions():
             .mark_compact_shape_dynamic(mode=1, stride_order=(2, 0, 1), divisibility=8)
             for x in (*own, out)
         ]
-        for rows, columns, warps, stages, lazy in TILES:
-            kernel = mma.Attention(d, rows, columns, warps, causal, stages, lazy)
+        for rows, columns, warps, stages, how in TILES:
+            kernel = mma.Attention(d, rows, columns, warps, causal, stages, **how)
             compiled = cute.compile(kernel, *views, scale)
             ours = lambda compiled=compiled, views=views: compiled(*views, scale)  # noqa: E731
             out.fill_(float("nan"))
+            kind = ", ".join([f"{rows}x{columns}", f"{stages} stages", *how])
             yield Case(
-                f"attention by mma.sync {rows}x{columns}, {stages} stages{', lazy' * lazy}{text}",
+                f"attention by mma.sync {kind}{text}",
                 work, "TFLOP/s",
                 {"ours": ours, **peers}, out.view(batches, heads, length, d).transpose(1, 2),
                 exact, 2e-3, goal=goal,

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from basedsl_cute import algebra as algebra
+    from basedsl_cute import cutlass_dsl as cutlass_dsl
     from basedsl_cute import dialect as dialect
     from basedsl_cute import jax as jax
     from basedsl_cute.public import *  # noqa: F403

@@ -130,7 +130,6 @@ from basedsl_cute.atoms.copy_tensors import copy as copy
 from basedsl_cute.atoms.copy_tensors import copy_atom_call as copy_atom_call
 from basedsl_cute.compat import base_dsl as _dsl  # noqa: F401
 from basedsl_cute.compat import core as core
-from basedsl_cute.compat import cutlass_dsl as cutlass_dsl
 from basedsl_cute.compat import typing as typing
 from basedsl_cute.compat import vector as vector
 from basedsl_cute.compat.annotation_types import *  # noqa: F403
@@ -154,6 +153,7 @@ from basedsl_cute.compat.cutlass_dsl import select_ as select_
 from basedsl_cute.compat.cutlass_dsl import while_generate as while_generate
 from basedsl_cute.compat.cutlass_dsl import yield_out as yield_out
 from basedsl_cute.compat.install import install_as as install_as
+from basedsl_cute.compat.numeric_types import *  # noqa: F403
 from basedsl_cute.compat.vector import Vector as Vector
 from basedsl_cute.compat.vector import print_nd_vector as print_nd_vector
 from basedsl_cute.device.driver import DSLCudaRuntimeError as DSLCudaRuntimeError

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import subprocess
 import sys
 import threading
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -370,3 +372,16 @@ def test_ptx_that_the_driver_refuses_is_quoted():
         ptx = ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k() { wrong; }"
         driver.Library(ptx).kernel("k")  # drivers that load lazily look at it only now
     assert "ptxas" in no.value.message.partition("\n")[2]
+
+
+def test_the_driver_is_called_through_its_bindings_alone():
+    """Only the question whether its library is there is asked without them."""
+    package = Path(driver.__file__).parents[1]
+    opening = re.compile(r"\b(?:CDLL|WinDLL|LoadLibrary|dlopen|find_library)\(")
+    found = [
+        (path.relative_to(package).as_posix(), line.strip())
+        for path in package.rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if opening.search(line)
+    ]
+    assert found == [("device/driver.py", "ctypes.CDLL(_LIBRARY)")]

@@ -20,11 +20,25 @@ class Attention:
 
     A warp has 16 or 32 rows. Each fragment of K and V is then for two products, but Q must be read
     again for each tile: beside 192 registers of results there is no room for it. With `lazy`, a
-    warp scales its results only where one of its rows has a new maximum.
+    warp scales its results only where one of its rows has a new maximum. With `interleaved`, 16
+    columns of weights are computed beside the product of the 16 before them; with `ahead`,
+    fragments are loaded one step before they are multiplied.
     """
 
-    def __init__(self, head_dim, rows=32, columns=32, warps=2, causal=False, stages=1, lazy=False):
+    def __init__(
+        self,
+        head_dim,
+        rows=32,
+        columns=32,
+        warps=2,
+        causal=False,
+        stages=1,
+        lazy=False,
+        interleaved=False,
+        ahead=False,
+    ):
         self.head_dim, self.rows, self.columns = head_dim, rows, columns
+        self.interleaved, self.ahead = interleaved, ahead
         self.threads = warps * 32
         self.causal, self.stages, self.lazy = causal, stages, lazy
         self.keep_q = rows == warps * 16
@@ -181,11 +195,15 @@ class Attention:
                     tiled_mma.partition_shape_C((self.rows, self.columns)), cutlass.Float32
                 )
                 rS.fill(0.0)
-                for k in cutlass.range_constexpr(cute.size(rQ, mode=[2])):
-                    if cutlass.const_expr(not self.keep_q):
-                        cute.copy(copy_q, tSsQ[None, None, k], tSrQ[None, None, k])
-                    cute.copy(copy_k, tSsK[None, None, k, stage], tSrK[None, None, k])
-                    cute.gemm(tiled_mma, rS, rQ[None, None, k], rK[None, None, k], rS)
+                steps = cute.size(rQ, mode=[2])
+                for k in cutlass.range_constexpr(steps + self.ahead):
+                    if cutlass.const_expr(k < steps):
+                        if cutlass.const_expr(not self.keep_q):
+                            cute.copy(copy_q, tSsQ[None, None, k], tSrQ[None, None, k])
+                        cute.copy(copy_k, tSsK[None, None, k, stage], tSrK[None, None, k])
+                    if cutlass.const_expr(k >= self.ahead):
+                        last = (None, None, k - self.ahead)
+                        cute.gemm(tiled_mma, rS, rQ[last], rK[last], rS)
                 if cutlass.const_expr(self.stages == 1):
                     cute.arch.cp_async_wait_group(0)
                     cute.arch.sync_threads()
@@ -198,10 +216,12 @@ class Attention:
                         if row < n * self.columns + coordinates[i][1]:
                             rS[i] = -cutlass.Float32.inf
 
-                self.softmax_rescale(rS, rO, row_max, row_sum, scale_log2)
-
                 rP = cute.make_fragment_like(rS, self.dtype)
-                rP.store(rS.load().to(self.dtype))
+                if cutlass.const_expr(self.interleaved):
+                    bases = self.rescale(rS, rO, row_max, row_sum, scale_log2)
+                else:
+                    self.softmax_rescale(rS, rO, row_max, row_sum, scale_log2)
+                    rP.store(rS.load().to(self.dtype))
                 # ((2, 2), M, N) -> ((2, 2, 2), M, N / 2): two results are one operand A.
                 split = cute.logical_divide(rP.layout, (None, None, 2))
                 as_operand = cute.make_layout(
@@ -217,9 +237,15 @@ class Attention:
                     ),
                 )
                 rP_operand = cute.make_tensor(rP.iterator, as_operand)
-                for k in cutlass.range_constexpr(cute.size(rP_operand, mode=[2])):
-                    cute.copy(copy_v, tOsV[None, None, k, stage], tOrV[None, None, k])
-                    cute.gemm(tiled_mma, rO, rP_operand[None, None, k], rV[None, None, k], rO)
+                steps = cute.size(rP_operand, mode=[2])
+                for k in cutlass.range_constexpr(steps + self.ahead):
+                    if cutlass.const_expr(k < steps):
+                        cute.copy(copy_v, tOsV[None, None, k, stage], tOrV[None, None, k])
+                        if cutlass.const_expr(self.interleaved):
+                            self.weights(rS, rP, bases, row_sum, scale_log2, k)
+                    if cutlass.const_expr(k >= self.ahead):
+                        last = (None, None, k - self.ahead)
+                        cute.gemm(tiled_mma, rO, rP_operand[last], rV[last], rO)
 
         # Normalise and write.
         out = self.by_rows(rO)
@@ -244,6 +270,47 @@ class Attention:
         for step in (2, 1):
             x = op(x, cute.arch.shuffle_sync_bfly(x, offset=step, mask=-1, mask_and_clamp=31))
         return x
+
+    @cute.jit
+    def rescale(
+        self,
+        scores: cute.Tensor,
+        out: cute.Tensor,
+        row_max: cute.Tensor,
+        row_sum: cute.Tensor,
+        scale_log2: cutlass.Float32,
+    ):
+        """Scale what there is for the new maxima, and return these, scaled."""
+        scores_mn, out_mn = self.by_rows(scores), self.by_rows(out)
+        bases = cute.make_rmem_tensor(row_max.layout, cutlass.Float32)
+        for r in cutlass.range_constexpr(cute.size(row_max)):
+            before = row_max[r]
+            now = scores_mn[r, None].load().reduce(cute.ReductionOp.MAX, before, 0)
+            now = self.across_lanes(now, cute.arch.fmax)
+            shrink = cute.math.exp2((before - now) * scale_log2, fastmath=True)
+            row_sum[r] = row_sum[r] * shrink
+            row_max[r], bases[r] = now, now * scale_log2
+            out_mn[r, None] = out_mn[r, None].load() * shrink
+        return bases
+
+    @cute.jit
+    def weights(
+        self,
+        scores: cute.Tensor,
+        operand: cute.Tensor,
+        bases: cute.Tensor,
+        row_sum: cute.Tensor,
+        scale_log2: cutlass.Float32,
+        k: cutlass.Constexpr,
+    ):
+        """Make 16 columns of weights, two of an accumulator's tiles."""
+        for n in cutlass.range_constexpr(2 * k, 2 * k + 2):
+            tile = scores[None, None, n]
+            for i in cutlass.range_constexpr(cute.size(tile)):
+                r = i % 4 // 2 + i // 4 * 2  # of four results two are in a row
+                tile[i] = cute.math.exp2(tile[i] * scale_log2 - bases[r], fastmath=True)
+                row_sum[r] += tile[i]
+            operand[None, None, n].store(tile.load().to(self.dtype))
 
     @cute.jit
     def softmax_rescale(
@@ -276,6 +343,7 @@ class Attention:
 def run():
     check(64, 32, 2, causal=True)
     check(128, 32, 1, rows=64, stages=2, causal=False, lazy=True)
+    check(128, 32, 1, rows=64, causal=True, interleaved=True, ahead=True)
 
 
 def check(length, head_dim, heads, **config):

@@ -23,6 +23,8 @@ from basedsl_cute.pipeline import pipeline_init_arrive, pipeline_init_wait
 class NamedBarrierGemm(enum.IntEnum):
     Epilogue = enum.auto()
     EpilogueLoad = enum.auto()
+    First = enum.auto()  # the first warp group multiplies next
+    Second = enum.auto()
 
 
 class HopperGemm:
@@ -36,10 +38,14 @@ class HopperGemm:
         pingpong=True,
         swizzle_size=1,
         overlap=1,
+        stagger=0,
     ):
         self.overlap = (
             overlap  # so many scaled products in a row: each is added while the next runs
         )
+        # Of a scaled product the second warp group begins after the first one's product, and with 2
+        # each of its products does: while one adds, the other multiplies.
+        self.stagger = stagger
         self.swizzle_size = swizzle_size  # tiles side by side, which share what is in the L2 cache
         self.acc_dtype = acc_dtype
         self.pingpong = pingpong
@@ -385,9 +391,13 @@ class HopperGemm:
                             now, ahead = ahead, later
                     for k_tile in cutlass.range(grouped, k_tile_cnt, unroll=1):
                         later = self.scales_of(loaded, cutlass.min(k_tile + 2, final))
+                        if cutlass.const_expr(self.stagger):
+                            self.take_turns(wg, k_tile, k_tile_cnt, True)
                         self.multiply(mainloop, tiled_mma, part, tCrA, tCrB, read)
                         read.advance()
                         warpgroup.wait_group(0)
+                        if cutlass.const_expr(self.stagger):
+                            self.take_turns(wg, k_tile, k_tile_cnt, False)
                         mainloop.consumer_release(release)
                         release.advance()
                         self.add(acc, part, now)
@@ -446,6 +456,23 @@ class HopperGemm:
             cute.gemm(tiled_mma, part, tCrA[c], tCrB[c], part)
             tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
         warpgroup.commit_group()
+
+    @cute.jit
+    def take_turns(
+        self, wg: cutlass.Int32, k_tile: cutlass.Int32, count: cutlass.Int32, before: bool
+    ):
+        """Wait for the other warp group's product before one's own, tell it after."""
+        first, second = int(NamedBarrierGemm.First), int(NamedBarrierGemm.Second)
+        if self.stagger == 2 or k_tile == 0:
+            if cutlass.const_expr(before):
+                if wg == 1:
+                    cute.arch.barrier(barrier_id=second, number_of_threads=256)
+                elif k_tile > 0:
+                    cute.arch.barrier(barrier_id=first, number_of_threads=256)
+            elif wg == 0:
+                cute.arch.barrier_arrive(barrier_id=second, number_of_threads=256)
+            elif self.stagger == 2 and k_tile + 1 < count:
+                cute.arch.barrier_arrive(barrier_id=first, number_of_threads=256)
 
     @cute.jit
     def scales_of(self, loaded, step):
@@ -542,7 +569,7 @@ def check(m=200, n=136, k=136, l=2, tile=(64, 64), pingpong=True, cluster=(1, 1)
     )
 
 
-def check_scaled(m=200, n=256, k=384, cluster=(2, 1), swizzle=2, overlap=1):
+def check_scaled(m=200, n=256, k=384, cluster=(2, 1), swizzle=2, overlap=1, stagger=0):
     rng = np.random.default_rng(2)
     A, B = (rng.integers(-4, 5, (x, k)).astype(ml_dtypes.float8_e4m3fn) for x in (m, n))
     D = np.zeros((m, n), ml_dtypes.bfloat16)
@@ -557,7 +584,7 @@ def check_scaled(m=200, n=256, k=384, cluster=(2, 1), swizzle=2, overlap=1):
     )
     scales = tuple(from_dlpack(x).mark_layout_dynamic(leading_dim=1) for x in (sa, sb))
     st = cutlass.cuda.default_stream()
-    gemm = HopperGemm(cutlass.Float32, (128, 128), cluster, False, swizzle, overlap)
+    gemm = HopperGemm(cutlass.Float32, (128, 128), cluster, False, swizzle, overlap, stagger)
     f = cute.compile(gemm, va, vb, vd, 1, st, scales)
     f(va, vb, vd, 1, st, scales)
     wide = A.astype(np.float32) * np.repeat(sa, 128, 1)
@@ -569,3 +596,4 @@ def run():
     check(c="m", k=72)
     check(pingpong=False, tile=(128, 64), cluster=(1, 2), l=1)
     check_scaled(overlap=2)
+    check_scaled(stagger=1)

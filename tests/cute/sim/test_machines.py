@@ -216,7 +216,7 @@ def test_ballot_has_a_bit_for_each_lane(ir):
     from basedsl_cute.sim.machine.state import Block, Group, SimLaunch
     from basedsl_cute.sim.machine.warp import ballot
 
-    launch = SimLaunch((1, 1, 1), (64, 1, 1), MemoryMap(), 0, Memory(), {}, SimOptions())
+    launch = SimLaunch((1, 1, 1), (64, 1, 1), MemoryMap(), 0, Memory(), {}, SimOptions(), Tiny())
     shared = private_segment(SHARED_BASE, 0, 1, "shared memory", "shared", False)
     block = Block((0, 0, 0), 0, 64, 1, shared)
     g = Group(launch, Lanes((64, 1, 1), 0, 64, (1, 1, 1), LANES), block, 0)

@@ -95,10 +95,9 @@ def log2(x: Any, fastmath: bool = True) -> Any:
 
 @takes_location
 def mul_hi(a: int | Integer, b: int | Integer) -> Integer:
-    """Return the upper 32 bits of the product of the 32-bit integers `a` and `b` (PTX `mul.hi`), an
-    Int32 or, if one of them is a Uint32, a Uint32.
+    """Return the upper 32 bits of the product of two 32-bit integers (PTX `mul.hi`).
 
-    Raises DSLTypeError for other types.
+    The result is an Int32, or a Uint32 if `a` or `b` is one. Raises DSLTypeError for other types.
     """
     numbers = [as_numeric(x) for x in (a, b)]
     for number in numbers:

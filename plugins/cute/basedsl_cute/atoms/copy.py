@@ -6,6 +6,7 @@ The emission of an instruction belongs to its operation (`nvgpu`), the loop over
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,7 +21,7 @@ from basedsl_cute.tensors.pointer import storage_bits
 from basedsl_cute.tensors.tensor import Tensor, as_thread, check_partitioned, of_a_thread
 
 
-class CopyOp:
+class CopyOp(ABC):
     """A copy instruction with its static options. Subclasses are frozen dataclasses."""
 
     __dsl_leaf__ = True
@@ -29,19 +30,19 @@ class CopyOp:
     checks_itself = False  # `issue` checks source and destination, which may be no tensors
     is_plain = False  # by loads and stores, which may be ordered
 
+    @abstractmethod
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
         """The thread-value layouts of one instruction that copies `bits` bits of `width`-bit
         elements. Raises DSLTypeError for a number of bits that it does not have.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not define layout")
 
+    @abstractmethod
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
         """Emit one instruction of `atom` that copies the tensor `src` to `dst`.
 
         `pred` is a dynamic Boolean, or None for always; `fields` are further arguments of
         `cute.copy`, such as the mbarrier `mbar_ptr` at which an asynchronous copy arrives.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not define issue")
 
 
 @dataclass(frozen=True)

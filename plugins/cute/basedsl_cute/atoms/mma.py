@@ -6,6 +6,7 @@ The emission of an instruction belongs to its operation (`nvgpu`).
 from __future__ import annotations
 
 import enum
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from basedsl_cute.tensors.make_tensor import make_rmem_tensor
 from basedsl_cute.tensors.tensor import Tensor, as_thread, check_partitioned, of_a_thread
 
 
-class MmaOp:
+class MmaOp(ABC):
     """A matrix instruction with its static options. Subclasses are frozen dataclasses."""
 
     __dsl_leaf__ = True
@@ -35,28 +36,32 @@ class MmaOp:
     threads_are_blocks = False
 
     @property
+    @abstractmethod
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
         """The element types of D, A, B and C."""
-        raise NotImplementedError(f"{type(self).__name__} does not define dtypes")
 
     def issue_column(self, d: Any, a: Any, b: Any, c: Any, upwards: bool) -> None:
-        """Emit d[m] = a[m] * b + c[m] for all m, from the last to the first if `upwards`."""
+        """Emit d[m] = a[m] * b + c[m] for all m, from the last to the first if `upwards`. Only
+        operations with `by_columns` define it.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not define issue_column")
 
+    @abstractmethod
     def layout(self) -> MmaAtomLayout:
         """The shape (M, N, K) and the thread-value layouts of the instruction."""
-        raise NotImplementedError(f"{type(self).__name__} does not define layout")
 
-    def check_field(self, name: str, value: Any) -> None:
-        """Raise DSLTypeError for a value that the field cannot have."""
+    def check_field(self, name: str, value: Any) -> None:  # noqa: B027
+        """Raise DSLTypeError for a value that the field cannot have, by default for none."""
 
     def field_value(self, name: str, value: Any) -> Any:
         """The value of a field as loops and branches carry it."""
         return value
 
-    def check_whole(self, operand: str, x: Any, tile: tuple[int, int]) -> None:
+    def check_whole(  # noqa: B027
+        self, operand: str, x: Any, tile: tuple[int, int]
+    ) -> None:
         """Raise DSLTypeError for an operand "A" or "B" in shared memory that is not whole tiles of
-        extents `tile`, where the instruction would read beyond it.
+        extents `tile`, where the instruction would read beyond it; by default for none.
         """
 
     def make_fragment(self, operand: str, x: Any) -> Any:
@@ -70,7 +75,9 @@ class MmaOp:
         multiply_each(self, d, a, b, c)
 
     def issue(self, d: Any, a: Any, b: Any, c: Any) -> None:
-        """Emit one instruction on fragments of its values."""
+        """Emit one instruction on fragments of its values. Operations that define `multiply` or
+        `issue_column` have none.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not define issue")
 
 

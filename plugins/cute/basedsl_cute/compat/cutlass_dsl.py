@@ -5,32 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from basedsl import (
-    BFloat16,
-    Boolean,
     Constexpr,
     DSLRuntimeError,
-    Float,
-    Float16,
-    Float32,
-    Float64,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    Int128,
-    Integer,
-    Numeric,
     NumericMeta,
-    Uint8,
-    Uint16,
-    Uint32,
-    Uint64,
-    Uint128,
     const_expr,
     range,
     range_constexpr,
     resolve,
 )
+from basedsl_cute.compat import numeric_types
 from basedsl_cute.compat.base_dsl import BaseDSL, CuTeDSL, JitArgument
 from basedsl_cute.compat.generate import (
     and_,
@@ -49,6 +32,7 @@ from basedsl_cute.compat.mlir_values import (
     get_mlir_types,
     new_from_mlir_values,
 )
+from basedsl_cute.compat.numeric_types import *  # noqa: F403
 from basedsl_cute.compat.user_op import dsl_user_op
 from basedsl_cute.device.driver import DSLCudaRuntimeError
 from basedsl_cute.dsl.cute import CUTE
@@ -77,32 +61,14 @@ range_dynamic = range  # its old name
 
 
 __all__ = [
-    "BFloat16",
     "BaseDSL",
-    "Boolean",
     "Constexpr",
     "CuTeDSL",
     "DSLCudaRuntimeError",
     "DSLRuntimeError",
-    "Float",
-    "Float16",
-    "Float32",
-    "Float64",
-    "Int8",
-    "Int16",
-    "Int32",
-    "Int64",
-    "Int128",
-    "Integer",
     "JitArgument",
-    "Numeric",
     "NumericMeta",
     "T",
-    "Uint8",
-    "Uint16",
-    "Uint32",
-    "Uint64",
-    "Uint128",
     "all",
     "and_",
     "any",
@@ -129,3 +95,4 @@ __all__ = [
     "while_generate",
     "yield_out",
 ]
+__all__ += numeric_types.__all__

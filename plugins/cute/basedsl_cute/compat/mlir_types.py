@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from basedsl import (
@@ -21,6 +22,18 @@ from basedsl import (
 )
 
 
+def _type_of(kind: Any) -> Callable[[], Any]:
+    """Make the function that returns the MLIR type of a numeric class; outside of compilations, the
+    class.
+    """
+
+    def mlir_type_of_kind() -> Any:
+        trace = current_trace_or_none()
+        return kind if trace is None else mlir_type(kind, trace.ir)
+
+    return staticmethod(mlir_type_of_kind)
+
+
 class T:
     """MLIR types, for operations and inline assembly in functions that are being compiled.
 
@@ -28,47 +41,16 @@ class T:
     the numeric classes that stand for the types.
     """
 
-    @staticmethod
-    def bool() -> Any:
-        return _type(Boolean)
-
-    i1 = bool
-
-    @staticmethod
-    def i8() -> Any:
-        return _type(Int8)
-
-    @staticmethod
-    def i16() -> Any:
-        return _type(Int16)
-
-    @staticmethod
-    def i32() -> Any:
-        return _type(Int32)
-
-    @staticmethod
-    def i64() -> Any:
-        return _type(Int64)
-
-    @staticmethod
-    def i128() -> Any:
-        return _type(Int128)
-
-    @staticmethod
-    def f16() -> Any:
-        return _type(Float16)
-
-    @staticmethod
-    def bf16() -> Any:
-        return _type(BFloat16)
-
-    @staticmethod
-    def f32() -> Any:
-        return _type(Float32)
-
-    @staticmethod
-    def f64() -> Any:
-        return _type(Float64)
+    i1 = bool = _type_of(Boolean)
+    i8 = _type_of(Int8)
+    i16 = _type_of(Int16)
+    i32 = _type_of(Int32)
+    i64 = _type_of(Int64)
+    i128 = _type_of(Int128)
+    f16 = _type_of(Float16)
+    bf16 = _type_of(BFloat16)
+    f32 = _type_of(Float32)
+    f64 = _type_of(Float64)
 
     @staticmethod
     def index() -> Any:
@@ -79,8 +61,3 @@ class T:
         """The vector type of extents and, last, an element type."""
         *extents, element = extents_and_element
         return current_trace("T.vector()").ir.VectorType.get(extents, element)
-
-
-def _type(kind: Any) -> Any:
-    trace = current_trace_or_none()
-    return kind if trace is None else mlir_type(kind, trace.ir)

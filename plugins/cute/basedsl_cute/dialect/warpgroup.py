@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from basedsl import i64_array_attr, i64_attr, operand, str_attr, unit_attr
@@ -53,7 +54,7 @@ def refused_width(n: int, is_integer: bool) -> str | None:
     return None
 
 
-class WarpgroupMma(CuteOp):
+class WarpgroupMma(CuteOp, ABC):
     """The fields of both forms of wgmma: acc += a * b, in one instruction for each step of K."""
 
     acc: Value = operand()
@@ -103,9 +104,9 @@ class WarpgroupMma(CuteOp):
             wrong = f"accumulate is {self.accumulate.type}, not i1"
         return wrong
 
+    @abstractmethod
     def _registers(self, what: str, value: Value) -> str | None:
         """Return why `value` does not name registers in this form, or None if it does."""
-        raise NotImplementedError(f"{type(self).__name__} does not define _registers")
 
 
 class Wgmma(WarpgroupMma, name="wgmma"):

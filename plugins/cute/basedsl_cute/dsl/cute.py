@@ -75,6 +75,10 @@ class Cute(Language):
 
         return slips.hint(error, source)
 
+    def is_rebuilt(self, cls: type) -> bool:
+        # By the argument protocol a class says how its objects are made anew from their values.
+        return all(hasattr(cls, f"__{name}_mlir_values__") for name in ("extract", "new_from"))
+
     def install_as(self, name: str) -> None:
         importlib.import_module("basedsl_cute.compat.install").install_as(name)
 

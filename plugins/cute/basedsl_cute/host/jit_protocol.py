@@ -23,16 +23,9 @@ from typing import Any
 import numpy as np
 
 from basedsl import (
-    BFloat16,
-    Boolean,
+    TYPES,
     DSLCallError,
-    Float16,
-    Float32,
-    Float64,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
+    Kind,
     Numeric,
     NumericArgument,
     PartsArgument,
@@ -47,11 +40,12 @@ from basedsl_cute.host.tensor_argument import pointer_argument, tensor_argument
 
 _METHODS = ("__c_pointers__", "__get_mlir_types__", "__new_from_mlir_values__")
 _BUILT_IN = (HostTensor, HostPointer, Numeric)
-# MLIR's types of numbers; its integers have no sign.
-_OF_MLIR: dict[str, type[Numeric]] = {
-    "i1": Boolean, "i8": Int8, "i16": Int16, "i32": Int32, "i64": Int64, "f16": Float16,
-    "bf16": BFloat16, "f32": Float32, "f64": Float64,
-}  # fmt: skip
+# The numbers that have C storage, by MLIR's types, whose integers have no sign.
+_OF_MLIR = {
+    kind.format.mlir: kind
+    for kind in TYPES.values()
+    if kind.format.arithmetic and kind.numpy_dtype is not None and kind.kind is not Kind.UNSIGNED
+}
 
 
 def protocol_argument(value: Any, name: str) -> ProtocolArgument | None:

@@ -158,10 +158,10 @@ class SimKernel:
             memory,
             pointers,
             options,
+            self.machine,
             cluster,
             cooperative,
             preferred,
-            self.machine,
         )
         launch.member = member
         facts = specialization.race_facts

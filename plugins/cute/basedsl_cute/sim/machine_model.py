@@ -13,13 +13,14 @@ translate(module, "kernel", machine=Tiny()).launch(grid, block, args, memory=mem
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from basedsl import RuleTable
 from basedsl_cute.hardware.launch_limits import LaunchLimits
 
 
-class Machine:
+class Machine(ABC):
     """Subclass this to simulate another machine than an NVIDIA GPU: how many threads execute an
     instruction together, what its operations do, and what a launch may ask for.
 
@@ -34,11 +35,11 @@ class Machine:
     #: The most that a launch may ask for.
     limits: ClassVar[LaunchLimits] = LaunchLimits(smem=1 << 20, cluster=1)
 
+    @abstractmethod
     def rules(self, kernel: Any) -> RuleTable[Any, Any]:
         """Return the table with the rules of a kernel's operations, such as `sim.rules.COMMON`,
         those of MLIR's own dialects, or one that extends it. `kernel.walk()` has the operations.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not define rules")
 
     def hint(self, hint: str | None) -> str | None:
         """Return what to write instead, for an error of a kernel whose `hint` is for programs of

@@ -89,7 +89,8 @@ KERNELS = {
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_machine_code_is_the_same_with_line_tables(name):
+def test_machine_code_is_the_same_with_line_tables(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # kept files are written there
     function, arguments = KERNELS[name]
     options = "--gpu-arch sm_90a --keep-ptx --keep-cubin"
     plain = cute.compile(function, *arguments, options=options)

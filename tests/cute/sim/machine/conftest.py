@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from basedsl_cute.hardware.targets import WARP_SIZE
-from basedsl_cute.sim import Memory, SimOptions
+from basedsl_cute.sim import NVIDIA, Memory, SimOptions
 from basedsl_cute.sim.machine.lanes import Lanes
 from basedsl_cute.sim.machine.memory import SHARED_BASE, private_segment
 from basedsl_cute.sim.machine.memory_map import MemoryMap
@@ -22,9 +22,8 @@ def make_groups(warps: int, blocks: int = 1, size: int = 64) -> list[Group]:
     memory_map.static_size = size
     memory_map.variables = [(SHARED_BASE, "tile", size)]
     extent = (warps * WARP_SIZE, 1, 1)
-    launch = SimLaunch(
-        (blocks, 1, 1), extent, memory_map, 0, Memory(), {}, SimOptions(check_races="error")
-    )
+    options = SimOptions(check_races="error")
+    launch = SimLaunch((blocks, 1, 1), extent, memory_map, 0, Memory(), {}, options, NVIDIA)
     order = VectorClocks(warps * blocks)
     made = []
     for rank in range(blocks):

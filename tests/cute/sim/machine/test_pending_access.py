@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from basedsl_cute.sim import Memory, RaceError, SimOptions
+from basedsl_cute.sim import NVIDIA, Memory, RaceError, SimOptions
 from basedsl_cute.sim.affine import Affine, LaneGrid, reach
 from basedsl_cute.sim.machine import affine_access
 from basedsl_cute.sim.machine.access import MemoryAccess
@@ -72,7 +72,7 @@ def shared_group() -> Group:
     memory_map.static_size = SIZE
     memory_map.variables = [(SHARED_BASE, "tile", SIZE)]
     options = SimOptions(check_races="error", check_uninitialized="off")
-    launch = SimLaunch((2, 1, 1), (64, 1, 1), memory_map, 0, Memory(), {}, options)
+    launch = SimLaunch((2, 1, 1), (64, 1, 1), memory_map, 0, Memory(), {}, options, NVIDIA)
     launch.races = RaceChecker(64, 32, Memory(), None, False)
     shape = Lanes((64, 1, 1), 0, 64, (2, 1, 1), 32)
     shared = private_segment(SHARED_BASE, SIZE, 2, "shared memory", "shared", False)

@@ -6,6 +6,7 @@ each of four warps its part.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -41,8 +42,9 @@ class _TmemCopy(CopyOp):
             )
 
     @property
+    @abstractmethod
     def is_packed(self) -> bool:
-        raise NotImplementedError(f"{type(self).__name__} does not define is_packed")
+        """True if registers of 32 bits hold two elements of 16."""
 
     def bits_layout(self) -> CopyAtomLayout:
         """The thread-value layouts of a warp in bits, with the places in tensor memory."""
@@ -108,10 +110,10 @@ class _TmemCopy(CopyOp):
             store_vector(tensor, bits_as(part, element, number))
 
     def reduction(self, atom: CopyAtom) -> dict[str, Any]:
-        """The reduction of a load by `atom` and the type of its registers. Raises DSLTypeError for
+        """The attributes of a load by `atom` that reduces; by default none. Raises DSLTypeError for
         elements that it does not reduce.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not define reduction")
+        return {}
 
 
 def _steps(atom: CopyAtom, tmem: Tensor) -> list[int]:

@@ -53,12 +53,12 @@ class SimLaunch:
         memory: Memory,
         pointers: dict[int, int],
         options: SimOptions,
+        machine: Machine,
         cluster: tuple[int, int, int] = (1, 1, 1),
         cooperative: bool = False,
         preferred: tuple[int, int, int] | None = None,
-        machine: Machine | None = None,
     ) -> None:
-        self.machine = machine or Machine()
+        self.machine = machine
         self.grid = grid
         self.cooperative = cooperative
         self.preferred = preferred  # the shape of some clusters, larger than `cluster`
