@@ -407,6 +407,8 @@ Q = np.zeros((1, 8, 4, 64), np.float16)
         ((Q, Q, Q), {"window": 4}, "window=4"),
         ((Q, Q, Q), {"softcap": 0}, "softcap=0 is not above 0"),
         ((Q, Q, Q), {"scale": "half"}, "scale='half'"),
+        ((Q, Q, Q), {"scale": -0.5}, "scale=-0.5 is not positive"),
+        ((Q, Q, Q), {"scale": 0}, "scale=0 is not positive"),
         ((Q, Q, Q), {"sinks": [1.0] * 4}, r"attention \(sinks\) takes arrays"),
         ((Q, Q, Q), {"config": "fast"}, "config is a str"),
         ((Q, Q, Q), {"mask": lambda b, h, q, k: q - k}, "a mask returns an Int32"),
