@@ -203,6 +203,12 @@ def test_errors():
         wrong(lambda rank, space: space.all_to_all_rows(x, x, x.copy(), x))
 
 
+@pytest.mark.parametrize("options", [{"blocks": 0}, {"threads": 33}, {"threads": 2048}])
+def test_workspaces_of_no_size(options):
+    with sim.ranks(2) as world, pytest.raises(DSLCallError, match="a workspace of"):
+        simulated_workspaces(world, **options)
+
+
 def test_a_rank_that_does_not_come_is_an_error_of_the_others():
     x = arrays(2, 64, np.float32)
     with sim.ranks(2) as world:
