@@ -117,6 +117,7 @@ def _fits(torch: Any, x: Any, weight: Any) -> bool:
         and x.shape[1] % VECTOR == 0
         and weight.shape[0] % VECTOR == 0
         and x.shape[0] > 0
+        and x.shape[1] > 0
         and torch.cuda.get_device_capability(x.device) == (9, 0)
     )
 
