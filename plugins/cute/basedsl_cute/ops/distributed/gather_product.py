@@ -50,14 +50,14 @@ def _push_shard(
 
     Chunks that come faster than the link takes them would hold up the loads of the tensor cores.
     """
-    begin = now()
+    started = now()
     parts = cute.ceil_div(k, plan.columns)
     chunks = cute.ceil_div(rows, plan.lines) * parts
     own = w.rank.to(cute.Int64) * rows * k * 2
     number = take_number(w, turn)
     while number < (w.num_ranks - 1) * chunks:
         if pace > 0:
-            wait_until(begin + cute.Int64(number) * pace)
+            wait_until(started + cute.Int64(number) * pace)
         following = take_number(w, turn)  # its answer takes as long as a part of a chunk
         chunk = number % chunks
         peer = (w.rank + w.num_ranks - 1 - number // chunks) % w.num_ranks
