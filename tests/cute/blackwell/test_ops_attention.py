@@ -65,6 +65,14 @@ def test_sums_are_scaled_when_scores_grow():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"causal": True}], ids=["full", "causal"])
+def test_a_block_that_stays_for_all_tasks(monkeypatch, options):
+    monkeypatch.setattr(flash, "_multiprocessors", lambda q: 1)
+    q, k, v = operands(1, 300, 300, 2, 1, 64)
+    check(q, k, v, blackwell.Config(), {"right": 0} if options else {}, **options)
+
+
+@pytest.mark.slow
 def test_rows_that_are_not_aligned_to_16_bytes():
     q, k, v = operands(1, 80, 80, 1, 1, 64)
     out = np.full((1, 80, 1, 66), np.nan, np.float16)
@@ -75,8 +83,10 @@ def test_rows_that_are_not_aligned_to_16_bytes():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100))
-def test_random_configurations(seed):
+def test_random_configurations(monkeypatch, seed):
     rng = np.random.default_rng(seed)
+    blocks = int(rng.integers(1, 5))  # each of which stays for several tasks
+    monkeypatch.setattr(flash, "_multiprocessors", lambda q: blocks)
     batches, key_heads, group = (int(n) for n in rng.integers(1, 3, 3))
     queries, keys = (int(n) for n in rng.integers(1, 400, 2))
     head = int(rng.choice((64, 128)))
