@@ -140,12 +140,12 @@ def test_the_pace_leaves_the_time_until_data_is_needed():
     square = Config(tile=(128, 128, 64), cluster=(2, 1), pingpong=True)
     two = Rounds(square, 256, 8192, 4096, 2, 132)  # this rank's tiles, then the peer's
     assert (two.of_a_shard, two.count, two.resident) == (64, 2, 64)
-    assert push_pace(two, 512, 0.5) == int(0.5 * two.nanoseconds / 512)
+    assert push_pace(two, 512, 0.5) == int(0.5 * 0.8 * 0.5 * two.nanoseconds / 512)
     assert push_pace(Rounds(square, 128, 4096, 4096, 2, 132), 512, 0.5) == 0  # all at once
-    assert store_pace(two, 0.5) == (int(0.5 * two.nanoseconds / 4), 1)
+    assert store_pace(two, 1.0) == (int(0.6 * two.nanoseconds / 4), 1)
     assert store_pace(Rounds(square, 256, 4096, 8192, 2, 132), 0.5) == (0, 1)
     shared = Config(tile=(128, 256, 64), cluster=(2, 1), deferred=True)
-    assert store_pace(Rounds(shared, 1024, 4096, 8192, 2, 132), 0.5) == (0, 8)
+    assert store_pace(Rounds(shared, 1024, 4096, 8192, 2, 132), 1.0) == (0, 8)
 
 
 def test_errors():
@@ -162,6 +162,14 @@ def test_errors():
         wrong(lambda rank, space: space.all_gather_matmul(x, weight.astype(np.float32), y))
     with pytest.raises(DSLTypeError, match="x has rows that are no multiples of 8 elements"):
         wrong(lambda rank, space: space.all_gather_matmul(x[:, :4].copy(), weight, y))
+    with pytest.raises(DSLTypeError, match="x is of BFloat16, y of Float16"):
+        wrong(lambda rank, space: space.all_gather_matmul(x, weight, y.astype(np.float16)))
+    with pytest.raises(DSLTypeError, match="the config is a str, not a Config"):
+        wrong(lambda rank, space: space.all_gather_matmul(x, weight, y, "tune"))
+    with pytest.raises(DSLCallError, match="a product over no elements"):
+        wrong(lambda rank, space: space.all_gather_matmul(x[:, :0], weight[:, :0], y))
+    wrong(lambda rank, space: space.all_gather_matmul(x[:0], weight, y[:0]))  # no rows, no work
+    wrong(lambda rank, space: space.matmul_all_reduce(x, weight[:0], y[:64, :0]))
     with pytest.raises(DSLCallError, match="63 rows are no 2 equal parts"):
         wrong(lambda rank, space: space.matmul_reduce_scatter(x[:63], weight, y[:32]))
 

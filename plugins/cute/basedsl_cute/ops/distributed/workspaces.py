@@ -11,6 +11,7 @@ import numpy as np
 import basedsl_cute as cute
 from basedsl import DSLCallError, DSLTypeError
 from basedsl_cute.distributed import SymmetricTensor, simulated
+from basedsl_cute.distributed.signal_pad import FAILED
 from basedsl_cute.ops.distributed import collectives, lamport, norm, to_all
 from basedsl_cute.ops.distributed.exchange import ExchangePlan, ring_bytes
 from basedsl_cute.ops.distributed.launches import Flat, Launch, Launches
@@ -37,10 +38,16 @@ class Workspace:
         threads: int,
         stream: Callable[[], int] = lambda: 0,
     ) -> None:
+        if blocks < 1 or threads not in range(32, 1025, 32):
+            raise DSLCallError(
+                f"a workspace of {blocks} blocks of {threads} threads",
+                hint="one block or more; threads are a multiple of 32, at most 1024",
+            )
         self.rings, self.buffers = rings, buffers
         self.blocks, self.threads = blocks, threads
         self.chunk_bytes = chunk_bytes(threads)
         self._launches = Launches(stream)
+        self._reports = memoryview(rings.report), memoryview(buffers.report)
 
     @property
     def rank(self) -> int:
@@ -54,8 +61,10 @@ class Workspace:
 
     def check(self) -> None:
         """Raise PeerTimeoutError if a call that has run waited for a peer beyond its limit."""
-        self.rings.check()
-        self.buffers.check()
+        rings, buffers = self._reports  # of small collectives each 0.1 us counts
+        if rings[FAILED] or buffers[FAILED]:
+            self.rings.check()
+            self.buffers.check()
 
     # Collectives ---------------------------------------------------------------------------------
 
@@ -125,9 +134,9 @@ class Workspace:
             raise DSLTypeError(f"reduce_scatter adds Float32, Float16 and BFloat16, not {a.dtype}")
         each = a.count // ranks if parts else a.count
         sent = each * ranks if parts else each
-        _same(a, b, "x", "y", sent if sent != a.count else each * (1 if sums else ranks), b.count)
         if sent != a.count:
             raise DSLCallError(f"{a.count} elements are no {ranks} equal parts")
+        _same(a, b, "x", "y", each * (1 if sums else ranks), b.count)
         if not each:
             return None
         size = a.dtype.width // 8
