@@ -10,6 +10,7 @@ from typing import Any
 
 import basedsl_cute as cute
 from basedsl_cute import arch, pipeline
+from basedsl_cute.hardware.tensor_memory import TMEM_LANE_STRIDE
 from basedsl_cute.nvgpu import tcgen05
 from basedsl_cute.ops.flash.variant import LN_2, LOG2_E
 
@@ -34,7 +35,7 @@ def stage_of(user: Any, index: Any) -> Any:
 
 def columns_at(start: Any, columns: int) -> Any:
     """Return the tensor of 128 lanes and some columns of tensor memory."""
-    return cute.make_tensor(start, cute.make_layout((TILE, columns), stride=(65536, 1)))
+    return cute.make_tensor(start, cute.make_layout((TILE, columns), stride=(TMEM_LANE_STRIDE, 1)))
 
 
 def tiled_copies(columns: int) -> tuple[Any, Any]:
