@@ -15,7 +15,7 @@ from basedsl_cute.distributed import SymmetricTensor, simulated
 from basedsl_cute.ops.distributed.gather_product import gather_product
 from basedsl_cute.ops.distributed.launches import Flat, Launch, Launches
 from basedsl_cute.ops.distributed.product_pace import PACE, Rounds, push_pace, store_pace
-from basedsl_cute.ops.distributed.product_parts import MOVERS, VECTOR, ProductPlan
+from basedsl_cute.ops.distributed.product_parts import COUNTERS, MOVERS, VECTOR, ProductPlan
 from basedsl_cute.ops.distributed.scatter_product import scatter_product
 from basedsl_cute.ops.hopper.config import CANDIDATES, Config, fastest_config
 
@@ -103,7 +103,7 @@ class ProductWorkspace:
             return None
         cfg = config or _chosen(rows, ranks, n, k, self.blocks, True, True)
         lines, columns = _chunk(rows, k, cfg.tile[0], self.blocks * MOVERS * 2)
-        self._check_room(ranks * rows * k, -(-rows // lines) * -(-k // columns))
+        self._check_room(ranks * rows * k, COUNTERS + ranks * -(-rows // cfg.tile[0]))
         plan = _plan(a.dtype, cfg, lines, columns)
         chunks = -(-rows // lines) * -(-k // columns)
         rounds = Rounds(cfg, rows, n, k, ranks, self.blocks)
