@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
+import io
 import operator
 import sys
 from collections.abc import Callable, Iterator
@@ -33,6 +34,7 @@ from basedsl.metastage.ranges import Range, integer_of
 from basedsl.metastage.state import Body, MaybeUnbound, State
 from basedsl.numeric import (
     Boolean,
+    DynamicText,
     Numeric,
     is_dynamic,
     joined,
@@ -82,30 +84,16 @@ class StagedControlFlow:
         return Branch(trace, then, orelse, names, undef_ok, value=True).emit(i1(test))
 
     def and_(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
-        value = operands[0]()
-        for i, operand in enumerate(operands[1:], 1):
-            test = asked(value)
-            trace = staged(test)
-            if trace is not None:
-                rest = _all_of(self.and_, operands[i:], names, undef_ok)
-                return _choose(trace, test, value, rest, None, names, undef_ok)
-            if not test:
-                return value
-            value = operand()
-        return value
+        return _and(_itself, operands, names, undef_ok)
 
     def or_(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
-        value = operands[0]()
-        for i, operand in enumerate(operands[1:], 1):
-            test = asked(value)
-            trace = staged(test)
-            if trace is not None:
-                rest = _all_of(self.or_, operands[i:], names, undef_ok)
-                return _choose(trace, test, value, None, rest, names, undef_ok)
-            if test:
-                return value
-            value = operand()
-        return value
+        return _or(_itself, operands, names, undef_ok)
+
+    def all_true(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
+        return _and(truth, operands, names, undef_ok)
+
+    def any_true(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
+        return _or(truth, operands, names, undef_ok)
 
     def not_(self, value: Any) -> Any:
         return negation(value)
@@ -152,6 +140,7 @@ class StagedControlFlow:
                     f"'{type(iterable).__name__}' object is not iterable",
                     hint="iterate over range(...) and index with the loop variable",
                 )
+            refuse_text("read", iterable)
             self._unroll(iter(iterable), body, names, undef_ok, exits)
 
     def _unroll(
@@ -292,6 +281,7 @@ class StagedControlFlow:
         return obj[index]
 
     def setitem(self, value: Any, obj: Any, index: Any) -> None:
+        refuse_text("looked up", index)
         index = integer_of(index)
         if isinstance(obj, list) and is_dynamic(index):
             check_index(obj, index)
@@ -351,6 +341,43 @@ class _StaticManager:
 # Helpers ----------------------------------------------------------------------------------------
 
 
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _and(
+    wanted: Callable[[Any], Any], operands: tuple[Thunk, ...], names: Names, undef_ok: Names
+) -> Any:
+    """Return `a and b and ...` of operands of which `wanted` is the value."""
+    value = wanted(operands[0]())
+    for i, operand in enumerate(operands[1:], 1):
+        test = asked(value)
+        trace = staged(test)
+        if trace is not None:
+            rest = _rest(_and, wanted, operands[i:], names, undef_ok)
+            return _choose(trace, test, value, rest, None, names, undef_ok)
+        if not test:
+            return value
+        value = wanted(operand())
+    return value
+
+
+def _or(
+    wanted: Callable[[Any], Any], operands: tuple[Thunk, ...], names: Names, undef_ok: Names
+) -> Any:
+    value = wanted(operands[0]())
+    for i, operand in enumerate(operands[1:], 1):
+        test = asked(value)
+        trace = staged(test)
+        if trace is not None:
+            rest = _rest(_or, wanted, operands[i:], names, undef_ok)
+            return _choose(trace, test, value, None, rest, names, undef_ok)
+        if test:
+            return value
+        value = wanted(operand())
+    return value
+
+
 def _choose(
     trace: Trace,
     test: Any,
@@ -368,8 +395,8 @@ def _choose(
     return branch.emit(i1(test))
 
 
-def _all_of(join: Any, thunks: tuple[Thunk, ...], names: Names, undef_ok: Names) -> Body:
-    return _shared(lambda: join(*thunks, names=names, undef_ok=undef_ok), list(thunks))
+def _rest(join: Any, wanted: Any, thunks: tuple[Thunk, ...], names: Names, undef_ok: Names) -> Body:
+    return _shared(lambda: join(wanted, thunks, names, undef_ok), list(thunks))
 
 
 def _both(names: Names) -> Callable[[Any, Thunk], Any]:
@@ -418,6 +445,8 @@ def _print(
     trace = current_trace_or_none()
     assert trace is not None
     if any(map(_has_dynamic, values)):
+        if isinstance(file, io.StringIO):
+            refuse_text("written where the program reads it", DynamicText())
         trace.remark_on_text(sys._getframe(1))
     text = (" " if sep is None else sep).join(map(_shown, values)) + ("\n" if end is None else end)
     target = file

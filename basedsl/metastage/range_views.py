@@ -21,8 +21,10 @@ from basedsl.metastage.loops import length_of, stage_for
 from basedsl.metastage.quantifiers import quantifier
 from basedsl.metastage.ranges import Range
 from basedsl.metastage.state import Body
-from basedsl.numeric import as_numeric, is_dynamic, resolve
+from basedsl.numeric import as_numeric, ask_for_programs, is_dynamic, resolve
 from basedsl.tracing import LoopHints, current_trace
+
+ask_for_programs(__file__)
 
 
 class RangeView(Range):

@@ -17,6 +17,7 @@ vectors), `storage`.
 
 from basedsl.numeric.builtins import resolve as resolve
 from basedsl.numeric.dynamic_text import DynamicText as DynamicText
+from basedsl.numeric.dynamic_text import ask_for_programs as ask_for_programs
 from basedsl.numeric.dynamic_text import joined as joined
 from basedsl.numeric.dynamic_text import made_text as made_text
 from basedsl.numeric.dynamic_text import refuse_text as refuse_text

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.location import asks_as_library, is_library
-from basedsl.numeric.text_use import check_text
+from basedsl.location import asks_as_library, is_internal, is_library
+from basedsl.numeric.text_use import check_text, told
 from basedsl.tracing import current_trace_or_none
 
 
@@ -82,6 +83,8 @@ _MAKING = (
     *("lstrip", "removeprefix", "removesuffix", "replace", "rjust", "rstrip", "strip", "swapcase"),
     *("title", "translate", "upper", "zfill"),
 )
+# With an argument: what is left may be empty, and Python asks for the truth of it.
+_CUTTING = ("strip", "lstrip", "rstrip", "removeprefix", "removesuffix", "replace", "translate")
 _ASKING = {
     **dict.fromkeys(("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"), "compared"),
     "__hash__": "looked up",
@@ -98,6 +101,8 @@ def _making(name: str) -> Callable[..., Any]:
     original = getattr(str, name, None)
 
     def method(self: str, *args: Any, **kwargs: Any) -> Any:
+        if args and name in _CUTTING and not (name == "replace" and args[1]):
+            refuse_text("searched", self)
         made = original(self, *args, **kwargs) if original is not None else NotImplemented
         return DynamicText(made) if isinstance(made, str) else made
 
@@ -108,12 +113,35 @@ def _asking(name: str, what: str) -> Callable[..., Any]:
     original = getattr(str, name)
 
     def method(self: str, *args: Any, **kwargs: Any) -> Any:
-        frame = sys._getframe(1)
-        if not asks_as_library(frame) and not is_library(frame.f_code.co_filename):
+        if _asked_by_the_program(sys._getframe(1)):
             refuse_text(what, self)
         return original(self, *args, **kwargs)
 
     return method
+
+
+def _asked_by_the_program(frame: FrameType | None) -> bool:
+    """Return True unless the DSL itself asks, or a library that shows the text to people."""
+    passed_on = False
+    while frame is not None and _is_of_a_library(frame.f_code.co_filename):
+        passed_on, frame = True, frame.f_back
+    if frame is None or asks_as_library(frame):
+        return False
+    return not (passed_on and told(frame))
+
+
+def _is_of_a_library(filename: str) -> bool:
+    return (is_library(filename) and not is_internal(filename)) or filename in _asking_for_programs
+
+
+_asking_for_programs: set[str] = set()
+
+
+def ask_for_programs(filename: str) -> None:
+    """Treat what the code of a file asks of texts as the program's questions: it runs iterators of
+    the program, as `sum` does.
+    """
+    _asking_for_programs.add(filename)
 
 
 def _radd(self: str, other: Any) -> Any:

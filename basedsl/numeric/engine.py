@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Number
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError, with_article
@@ -188,10 +190,31 @@ def _emit(
 
 
 def _apply_other(op: Operator, a: Any, b: Any) -> Any:
-    for x in (a, b):
+    for x, number in ((a, b), (b, a)):
         if not (isinstance(x, Numeric) or is_numeric_literal(x)):
+            if type(number) in _OPERANDS and _computes_in_c(type(x)):
+                raise _meets_other_numbers(op, number, x)
             return NotImplemented
     return apply(op, as_numeric(a), as_numeric(b))
+
+
+def _computes_in_c(cls: type) -> bool:
+    """Return True for arrays and numbers (complex, Decimal) whose code in C would take the other
+    operand for no number at all: `==` would be False.
+    """
+    if isinstance(getattr(cls, "__eq__", None), FunctionType):
+        return False
+    return hasattr(cls, "__array_ufunc__") or issubclass(cls, Number)
+
+
+def _meets_other_numbers(op: Operator, number: Any, other: Any) -> DSLTypeError:
+    is_array = hasattr(type(other), "__array_ufunc__")
+    return DSLTypeError(
+        f"{_described(number)} {op.symbol} {with_article(type(other))} cannot be computed",
+        hint="compute with the items one by one, or pass the array as an argument"
+        if is_array
+        else "use an int or a float, or compare its parts",
+    )
 
 
 def _known_result(op: Operator, plan: OperatorPlan, a: Any, b: Any) -> Numeric:

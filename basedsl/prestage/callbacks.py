@@ -172,6 +172,14 @@ class ControlFlowCallbacks(Protocol):
         """`a or b or ...` with Python's value and short circuit; two operands or more."""
         ...
 
+    def all_true(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
+        """`a and b and ...` where only the truth is asked, which is asked of each operand once."""
+        ...
+
+    def any_true(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
+        """`a or b or ...` where only the truth is asked, which is asked of each operand once."""
+        ...
+
     def not_(self, value: Any) -> Any:
         """`not value`."""
         ...

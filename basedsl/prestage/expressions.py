@@ -1,6 +1,7 @@
 """Pass `expressions`: expressions whose meaning may be dynamic become callbacks.
 
     a and b                 __dsl__.and_(lambda: a, lambda: b)
+    if a and b:             ... __dsl__.all_true(lambda: a, lambda: b)
     not a                   __dsl__.not_(a)
     a if c else b           __dsl__.ifexp(c, lambda: a, lambda: b)
     a < b < c               __dsl__.compare(a, ('<', lambda: b), ('<', lambda: c))
@@ -79,7 +80,9 @@ class Expressions:
         fresh: FreshNames,
         role_of: RoleOf,
         generated: set[ast.FunctionDef],
+        tested: set[ast.BoolOp],
     ) -> None:
+        self.tested = tested
         self.scopes = scopes
         self.unbound = assignment.unbound
         self.fresh = fresh
@@ -274,6 +277,8 @@ class Expressions:
         kind = "and_" if isinstance(node.op, ast.And) else "or_"
         names = self.assigned(node, node.values, context)
         thunks = [self.thunk(kind + "arg", value, context) for value in node.values]
+        if node in self.tested:
+            kind = "all_true" if kind == "and_" else "any_true"
         return At.node(node).callback(kind, thunks, names)
 
     def unary(self, node: ast.UnaryOp, context: _Context) -> ast.expr:
@@ -428,6 +433,29 @@ class Expressions:
 
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def tested_conditions(tree: ast.AST) -> set[ast.BoolOp]:
+    """Return each `and` and `or` of which only the truth is asked: in a condition, below `not`."""
+    found: set[ast.BoolOp] = set()
+
+    def add(node: ast.expr | None) -> None:
+        if isinstance(node, ast.BoolOp):
+            found.add(node)
+            for value in node.values:
+                add(value)
+
+    for node in walk(tree):
+        if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
+            add(node.test)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            add(node.operand)
+        elif isinstance(node, ast.comprehension):
+            for condition in node.ifs:
+                add(condition)
+        elif isinstance(node, ast.match_case):
+            add(node.guard)
+    return found
 
 
 def _makes_text(callee: ast.expr) -> bool:

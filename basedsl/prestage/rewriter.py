@@ -23,7 +23,7 @@ from basedsl.prestage.comprehensions import separate_comprehensions
 from basedsl.prestage.control_flow import ControlFlowPass
 from basedsl.prestage.desugar import desugar
 from basedsl.prestage.exits import Exits, Structure
-from basedsl.prestage.expressions import Expressions
+from basedsl.prestage.expressions import Expressions, tested_conditions
 from basedsl.prestage.liveness import analyse_liveness
 from basedsl.prestage.mangle import mangle
 from basedsl.prestage.nodes import FreshNames, FunctionNode, identifiers, walk
@@ -66,6 +66,8 @@ class Unit:
     assignment: Assignment = field(default_factory=Assignment)
     structure: Structure = field(default_factory=Structure)
     generated: set[ast.FunctionDef] = field(default_factory=set)
+    #: The `and` and `or` of which only the truth is asked.
+    tested: set[ast.BoolOp] = field(default_factory=set)
 
     def role_of(self, callee: ast.expr) -> Role | None:
         """Return the role of a callee; None if it is local or no dotted name."""
@@ -88,6 +90,7 @@ def _desugar(unit: Unit) -> None:
     unit.scopes = analyse_scopes(unit.tree)
     if separate_comprehensions(unit.scopes, unit.captured, unit.fresh):
         unit.scopes = analyse_scopes(unit.tree)
+    unit.tested = tested_conditions(unit.tree)
     unit.assignment = analyse_assignment(unit.scopes)
 
 
@@ -112,9 +115,9 @@ def _control_flow(unit: Unit) -> None:
 
 
 def _expressions(unit: Unit) -> None:
-    Expressions(unit.scopes, unit.assignment, unit.fresh, unit.role_of, unit.generated).run(
-        unit.tree
-    )
+    Expressions(
+        unit.scopes, unit.assignment, unit.fresh, unit.role_of, unit.generated, unit.tested
+    ).run(unit.tree)
 
 
 PASSES: tuple[tuple[str, Callable[[Unit], None]], ...] = (

@@ -2,8 +2,8 @@
 
 In the IR an exception is a text, `ValueError: message`. The name of one that is no builtin is
 written `module:qualified.name`, so that another process can find it again; after the name of a
-class made in a function, which cannot be found, comes that of its nearest base that can
-(`module:f.<locals>.Error|ValueError`). Arguments and attributes that are more than the message
+class that cannot be found so (made in a function, or by `exec`) comes that of its nearest base that
+can (`module:f.<locals>.Error|ValueError`). Arguments and attributes that are more than the message
 follow, between two separators, as a Python literal.
 """
 
@@ -14,6 +14,7 @@ import builtins
 import functools
 import importlib
 import re
+import sys
 from typing import Any
 
 from basedsl.errors import DSLRuntimeError
@@ -97,7 +98,13 @@ def _name_of(cls: type) -> str:
 
 
 def _is_importable(cls: type) -> bool:
-    return "<locals>" not in cls.__qualname__
+    """Return True if its module and name lead to the class: not if it was made in a function, in
+    code run by `exec`, or in a module that was loaded again.
+    """
+    found: Any = sys.modules.get(cls.__module__)
+    for name in cls.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is cls
 
 
 def _state_of(error: BaseException, message: str) -> str:

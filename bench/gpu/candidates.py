@@ -17,7 +17,6 @@ import statistics
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -27,6 +26,7 @@ from shapes import WEAK, Product, chosen, graph_of, name_of
 
 PROCESSORS = 132
 SHARED_MEMORY = 227 * 1024 - 1024
+MOST = 12  # configurations of a product
 ROUNDS = 5
 MICROSECONDS = 800  # of one timing, about
 
@@ -73,7 +73,7 @@ def arguments():
 
 def products(options):
     """The products to measure: all of a draw, or some of it, and the weak rows of `shapes.py`."""
-    options.part, options.weak = (0, 1), False
+    options.part, options.weak, options.float64 = (0, 1), False, False
     shapes = chosen(options)
     if options.rows:
         slow = {
@@ -83,7 +83,7 @@ def products(options):
         shapes = [s for s in shapes if slow.get(name_of(*s), 9) < options.below]
         shapes.sort(key=lambda s: slow[name_of(*s)])
     options.random, options.only = 0, WEAK
-    shapes += [s for s in chosen(options) if s[0] != "float8_e4m3fn"]
+    shapes = [s for s in chosen(options) if s[0] != "float8_e4m3fn"] + shapes
     return list(dict.fromkeys(("float16", *s[1:]) for s in shapes))[: options.most]
 
 
@@ -94,38 +94,9 @@ def candidates(shape):
     _, _, batches, m, n, k = shape
     problem = m, n, k, batches, 16, 16, PROCESSORS, True
     found = [heuristics.choose_hopper_kernel(*problem)[1]]
-    found += heuristics.ranked_hopper_kernels(*problem, most=3)[:7]
-    found += balanced_splits(m, n, k)
-    found += balanced_tiles(m, n)
-    return list(dict.fromkeys(found))
-
-
-def balanced_splits(m, n, k):
-    """Tiles of `split_k_gemm` of all rows of the shorter mode, as wide along the longer mode as
-    gives each multiprocessor one or two.
-    """
-    from basedsl_cute.ops.hopper.split_k_gemm import Config
-
-    short, long = min(m, n), max(m, n)
-    rows = -(-short // 64) * 64
-    found = []
-    if rows > 192:
-        return found
-    for split in (1, 2, 4):
-        if k // 64 < 4 * split:
-            continue
-        for rounds in (1, 2):
-            columns = -(-long // (PROCESSORS * rounds // split))
-            columns = -(-columns // 8) * 8
-            consumers = rows // 64
-            if columns > 256 or columns * rows > 192 * 128 * consumers or columns < 16:
-                continue
-            stages = min(12, SHARED_MEMORY // ((rows + columns) * 128 + 16))
-            tile = (rows, columns, 64)
-            found.append(Config(tile, stages, consumers, split, swap=m > n))
-            if rounds == 2 and split <= 2 and stages >= 4:
-                found.append(replace(found[-1], stages=stages // 2, blocks_per_sm=2))
-    return found
+    found += heuristics.balanced_configurations(m, n, 16, PROCESSORS)[:4]
+    found += heuristics.ranked_hopper_kernels(*problem, most=2)
+    return list(dict.fromkeys(found + balanced_tiles(m, n)))[:MOST]
 
 
 def balanced_tiles(m, n):
@@ -152,10 +123,9 @@ def balanced_tiles(m, n):
             stages = min(
                 10, (SHARED_MEMORY - 2048 - 2 * consumers * 8192) // ((rows + columns) * 128)
             )
-            for cluster in ((1, 1), (1, 2), (2, 1)):
-                tile = (rows, columns, 64)
-                options = {"along_m": pingpong, "deferred": not pingpong}
-                found.append(Config(tile, stages, consumers, pingpong, cluster, **options))
+            tile = (rows, columns, 64)
+            options = {"along_m": pingpong, "deferred": not pingpong}
+            found.append(Config(tile, stages, consumers, pingpong, **options))
     return found
 
 

@@ -238,6 +238,24 @@ class Products(Run):
 
         self._each(what, contenders)
 
+    def link(self):
+        """Copies to the next rank, by all ranks at once, beside those of as many bytes here: what
+        the transfer of a product takes that nothing hides.
+        """
+        import torch
+        import torch.distributed as dist
+        import torch.distributed._symmetric_memory as memory
+
+        for nbytes in (1 << 21, 1 << 22, 1 << 26):
+            device = torch.device("cuda", self.rank)
+            shared = memory.empty(nbytes, dtype=torch.uint8, device=device)
+            handle = memory.rendezvous(shared, dist.group.WORLD.group_name)
+            peer = (self.rank + 1) % self.count
+            there = handle.get_buffer(peer, (nbytes,), torch.uint8)
+            x, y = torch.zeros_like(shared), torch.zeros_like(shared)
+            ways = {"to the peer": partial(there.copy_, x), "here": partial(y.copy_, x)}
+            self.measure(f"link {nbytes >> 20} MiB", ways)
+
     def scatter(self):
         """Product with reduce-scatter."""
         self._sum("scatter", False)

@@ -66,13 +66,13 @@ def copy_no_sums(y, w, turn, shape, half_bytes, plan):
 
 WITHOUT_BYTES = (
     (gather_product, "copy_part", copy_nothing),
-    (scatter_product, "_store", store_own),
+    (scatter_product, "_store_piece", store_own),
     (products, "ProductPlan", PlanWithoutBytes),
 )
 WITHOUT_PEERS = (
     (gather_product, "_push_shard", push_nothing),
     (gather_product, "_wait_for_rows", wait_for_nothing),
-    (scatter_product, "_store", store_own),
+    (scatter_product, "_store_piece", store_own),
     (scatter_product, "_receive", receive_nothing),
     (scatter_product, "_announce", announce_nothing),
     (scatter_product, "_copy_sums", copy_no_sums),

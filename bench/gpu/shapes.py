@@ -12,6 +12,7 @@ takes longest. "GB/s" counts operands and result once each. The 8-bit peer is `t
 in `ops`, by the name "hopper", "split", "parts" or "warp"; `--tune` measures what `config="tune"`
 finds. `--random 200` takes products drawn from those of transformers instead, which has a shorter
 timing, and ends with the worst and the geometric mean of the ratios; `--seed` names the draw.
+`--float64` takes products of Float64 instead, by FP64 tensor cores.
 """
 
 import argparse
@@ -68,6 +69,11 @@ SHAPES = [
     ("float16", "kk", 64, 512, 512, 64),
     ("float16", "kn", 64, 512, 64, 512),
 ]
+FLOAT64 = [
+    ("float64", "kk", 1, 2048, 2048, 2048),
+    ("float64", "kn", 1, 4096, 4096, 4096),
+    ("float64", "kk", 1, 128, 4096, 4096),
+]
 WEAK = ["1536x1536x8192", "128x128x65536", "512x512x65536", "64x14336x4096", "1000x1000x1000"]
 BEYOND_L2 = 2**28  # bytes that the copies of the inputs take together
 MOST_COPIES = 128
@@ -114,6 +120,7 @@ def arguments():
     parser.add_argument("--random", type=int, help="how many products of transformers")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no product after")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--float64", action="store_true", help="products of Float64")
     parser.add_argument("--tune", action="store_true", help='config="tune"')
     parser.add_argument("--weak", action="store_true", help="the shapes below cuBLAS on 2026-11-21")
     parser.add_argument("--log", help="a file for the times of all configurations, with --tune")
@@ -124,6 +131,7 @@ def arguments():
 def chosen(options):
     first, parts = options.part
     every = drawn(options.random, options.seed) if options.random else SHAPES
+    every = FLOAT64 if options.float64 else every
     only = WEAK if options.weak else options.only
     fits = [s for s in every if not only or any(t in name_of(*s) for t in only)]
     return fits[first::parts]

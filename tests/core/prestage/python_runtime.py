@@ -112,6 +112,12 @@ class PythonRuntime:
                 return value
         return last()
 
+    def all_true(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
+        return all(operand() for operand in operands)
+
+    def any_true(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
+        return any(operand() for operand in operands)
+
     def not_(self, value: Any) -> Any:
         return not value
 

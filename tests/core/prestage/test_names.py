@@ -45,6 +45,11 @@ class Recorder(PythonRuntime):
             self.note(operands[1], names, undef_ok)
         return super().and_(*operands, names=names, undef_ok=undef_ok)
 
+    def all_true(self, *operands, names=(), undef_ok=()):  # type: ignore[no-untyped-def]
+        if names:
+            self.note(operands[1], names, undef_ok)
+        return super().all_true(*operands, names=names, undef_ok=undef_ok)
+
 
 def told(fn: Any, *args: Any) -> dict[str, tuple[str, ...]]:
     recorder = Recorder()

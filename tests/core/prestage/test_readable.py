@@ -76,7 +76,7 @@ def test_branches_and_boolean_operators(tools: Any) -> None:
                     x = __dsl__.ifexp(b, lambda: a, lambda: -a)
                 __dsl__.if_(__dsl__.compare(0, ('<', lambda: a), ('<=', lambda: 5)), \
 if_then_5, None, ('x',), ('x',))
-            __dsl__.if_(__dsl__.or_(lambda: __dsl__.and_(lambda: a < b, lambda: \
+            __dsl__.if_(__dsl__.any_true(lambda: __dsl__.all_true(lambda: a < b, lambda: \
 __dsl__.not_(b)), lambda: a is None), if_then_3, if_else_3, ('x',), ('x',))
             return x
         """
@@ -296,7 +296,7 @@ def test_differences_of_each_pass(tools: Any) -> None:
     assert diffs["check"] == diffs["mangle"] == diffs["desugar"] == ""
     assert "-            break\n+            __brk_2__ = True" in diffs["exits"]
     assert "+    def for_body_2(i):" in diffs["control_flow"]
-    assert "+        __dsl__.if_(__dsl__.and_(lambda: i > 3, lambda: n)" in diffs["expressions"]
+    assert "+        __dsl__.if_(__dsl__.all_true(lambda: i > 3, lambda: n)" in diffs["expressions"]
 
 
 def test_compiler_variables() -> None:

@@ -17,10 +17,10 @@ CASES = {
 }
 
 
-def arguments(attention, sizes, dtype):
+def arguments(attention, sizes, dtype, seed=0):
     """The tensors, the gradients that the program writes, and the exact ones."""
     rows, heads = sizes
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     shape = (heads, rows, attention.d)
     q, k, v, do = (rng.standard_normal(shape).astype(dtype) for _ in range(4))
     wide = [x.astype(float) for x in (q, k, v, do)]
@@ -55,8 +55,22 @@ def arguments(attention, sizes, dtype):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_against_float64(name):
-    attention, sizes, dtype = CASES[name]
-    tensors, found, exact = arguments(attention, sizes, dtype)
+    check(*CASES[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_random_configurations(seed):
+    rng = np.random.default_rng(seed)
+    attention = AttentionBackward(
+        int(rng.choice((64, 128))), bool(rng.integers(2)), float(rng.uniform(0.02, 0.3))
+    )
+    sizes = (128 * int(rng.integers(1, 4)), int(rng.integers(1, 3)))
+    check(attention, sizes, (np.float16, ml_dtypes.bfloat16)[rng.integers(2)], seed)
+
+
+def check(attention, sizes, dtype, seed=0):
+    tensors, found, exact = arguments(attention, sizes, dtype, seed)
     cute.compile(attention, *tensors, options="--arch sim")(*tensors)
     coarse = 2e-2 if dtype is ml_dtypes.bfloat16 else 3e-3
     for one, wanted in zip(found, exact, strict=True):

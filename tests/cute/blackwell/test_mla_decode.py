@@ -15,9 +15,9 @@ CASES = {
 }
 
 
-def arguments(decode, lengths, dtype):
+def arguments(decode, lengths, dtype, seed=0):
     """The tensors, what the program writes, and what is exact."""
-    rng, batches = np.random.default_rng(0), len(lengths)
+    rng, batches = np.random.default_rng(seed), len(lengths)
     most = -(-max(lengths) // decode.page)
     pages = most * batches
     ql = rng.standard_normal((batches, HEADS, LATENT)).astype(dtype)
@@ -56,8 +56,22 @@ def arguments(decode, lengths, dtype):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_against_float64(name):
-    decode, lengths, dtype = CASES[name]
-    tensors, (out, lse), (exact, logs) = arguments(decode, lengths, dtype)
+    check(*CASES[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_random_configurations(seed):
+    rng = np.random.default_rng(seed)
+    decode = MlaDecode(
+        int(rng.integers(1, 5)), 64 * int(rng.integers(1, 4)), float(rng.uniform(0.01, 0.08))
+    )
+    lengths = tuple(int(n) for n in rng.integers(1, 500, rng.integers(1, 3)))
+    check(decode, lengths, (np.float16, ml_dtypes.bfloat16)[rng.integers(2)], seed)
+
+
+def check(decode, lengths, dtype, seed=0):
+    tensors, (out, lse), (exact, logs) = arguments(decode, lengths, dtype, seed)
     cute.compile(decode, *tensors, options="--arch sim")(*tensors)
     tolerance = 2e-2 if dtype is ml_dtypes.bfloat16 else 3e-3
     np.testing.assert_allclose(out.astype(float), exact, atol=tolerance, rtol=tolerance)

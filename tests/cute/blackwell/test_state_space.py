@@ -16,10 +16,10 @@ CASES = {
 }
 
 
-def arguments(sizes, dtype):
+def arguments(sizes, dtype, seed=0):
     """The tensors, what the program writes, and what is exact."""
     chunks, heads, groups, batches = sizes
-    rows, rng = chunks * CHUNK, np.random.default_rng(0)
+    rows, rng = chunks * CHUNK, np.random.default_rng(seed)
     x = rng.standard_normal((batches, heads, rows, HEAD)).astype(dtype)
     b, c = (
         (rng.standard_normal((batches, groups, rows, STATE)) / 4).astype(dtype) for _ in range(2)
@@ -54,8 +54,21 @@ def arguments(sizes, dtype):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_against_float64(name):
-    sizes, dtype = CASES[name]
-    tensors, (y, state), (exact, held) = arguments(sizes, dtype)
+    check(*CASES[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_random_configurations(seed):
+    rng = np.random.default_rng(seed)
+    groups = int(rng.integers(1, 3))
+    sizes = (int(rng.integers(1, 4)), groups * int(rng.integers(1, 3)), groups,
+             int(rng.integers(1, 3)))  # fmt: skip
+    check(sizes, (np.float16, ml_dtypes.bfloat16)[rng.integers(2)], seed)
+
+
+def check(sizes, dtype, seed=0):
+    tensors, (y, state), (exact, held) = arguments(sizes, dtype, seed)
     scan = StateSpaceScan()
     cute.compile(scan, *tensors, options="--arch sim")(*tensors)
     coarse = 2e-2 if dtype is ml_dtypes.bfloat16 else 3e-3

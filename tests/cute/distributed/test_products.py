@@ -140,12 +140,12 @@ def test_the_pace_leaves_the_time_until_data_is_needed():
     square = Config(tile=(128, 128, 64), cluster=(2, 1), pingpong=True)
     two = Rounds(square, 256, 8192, 4096, 2, 132)  # this rank's tiles, then the peer's
     assert (two.of_a_shard, two.count, two.resident) == (64, 2, 64)
-    assert push_pace(two, 512, 0.5) == int(0.5 * two.nanoseconds / 512)
+    assert push_pace(two, 512, 0.5) == int(0.5 * 0.8 * 0.5 * two.nanoseconds / 512)
     assert push_pace(Rounds(square, 128, 4096, 4096, 2, 132), 512, 0.5) == 0  # all at once
-    assert store_pace(two, 0.5) == (int(0.5 * two.nanoseconds / 4), 1)
+    assert store_pace(two, 1.0) == (int(0.6 * two.nanoseconds / 4), 1)
     assert store_pace(Rounds(square, 256, 4096, 8192, 2, 132), 0.5) == (0, 1)
     shared = Config(tile=(128, 256, 64), cluster=(2, 1), deferred=True)
-    assert store_pace(Rounds(shared, 1024, 4096, 8192, 2, 132), 0.5) == (0, 8)
+    assert store_pace(Rounds(shared, 1024, 4096, 8192, 2, 132), 1.0) == (0, 8)
 
 
 def test_errors():

@@ -10,9 +10,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from basedsl import DSLCallError, DSLTypeError  # noqa: E402
+from basedsl import DSLCallError, DSLError, DSLTypeError  # noqa: E402
 from basedsl_cute import distributed  # noqa: E402
 from basedsl_cute.ops import distributed as ops  # noqa: E402
+from basedsl_cute.ops.distributed import launches  # noqa: E402
 from basedsl_cute.ops.distributed.launches import Launch, Launches  # noqa: E402
 
 ROOT = Path(__file__).parents[3]
@@ -169,3 +170,44 @@ def test_equal_calls_run_the_launch_that_was_made_first():
     assert len(plans) == 5 and len(calls) == 2
     with pytest.raises(DSLTypeError, match="not contiguous"):
         kept.call(plan, (x.T, flat), 2)
+
+
+def test_a_call_like_the_last_one_is_not_looked_up(monkeypatch):
+    plans, calls = [], []
+
+    def code(a, b, *given):
+        if a.data_ptr() % 16:
+            raise DSLCallError("compiled for other arrays")
+        calls.append(given)
+
+    class Made(Launch):
+        def run(self, arrays, stream):
+            self.code = code if arrays[0].address % 16 == 0 else lambda *given: calls.append("odd")
+
+    def plan(a, b, *more):
+        plans.append((a.count, a.address % 16, *more))
+        return Made(None, "memory", (a.count,), ())
+
+    kept = Launches(lambda: "stream")
+    x, y, odd = torch.zeros(32), torch.zeros(32), torch.zeros(33)[1:]
+    for _ in range(2):
+        kept.call(plan, (x, y))
+    with monkeypatch.context() as without:
+        without.setattr(launches, "_key", None)
+        kept.call(plan, (y, x))
+        for given in ((x[:16], y), (x, y[:31]), (x.numpy(), y)):
+            with pytest.raises(TypeError):  # looked up
+                kept.call(plan, given)
+        with pytest.raises(TypeError):
+            kept.call(plan, (x, y), 1)
+    assert calls == [("memory", 32, "stream")] * 2
+    kept.call(plan, (odd, y))
+    kept.call(plan, (odd, y))
+    assert plans == [(32, 0), (32, 4)] and calls[2:] == ["odd"]
+    one, imaginary = torch.ones(1), torch.tensor([1j]).conj().imag
+    assert imaginary.is_neg() and imaginary.is_contiguous()
+    kept = Launches(lambda: "stream")
+    for _ in range(3):
+        kept.call(plan, (one, one))
+    with pytest.raises(DSLError, match="neg"):
+        kept.call(plan, (imaginary, one))

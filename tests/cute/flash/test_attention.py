@@ -99,35 +99,6 @@ def test_blocks_of_hopper_that_stay_for_many_tiles(qkv):
     close(lse, logs, 2e-3)
 
 
-@pytest.mark.slow
-def test_blocks_of_hopper_that_load_for_each_other():
-    # Three tiles of queries for two blocks: one of a cluster has none in the second round.
-    q, k, v = normal(1, 150, 2, 64), normal(1, 100, 1, 64, seed=1), normal(1, 100, 1, 64, seed=2)
-    config = hopper.Config((64, 32), cluster=2, persistent=True)
-    out, lse = attention(q, k, v, return_lse=True, config=config)
-    values, logs = reference(q, k, v)
-    close(out, values)
-    close(lse, logs, 2e-3)
-
-
-def test_blocks_of_hopper_that_load_for_each_other_have_the_same_keys():
-    q = normal(1, 16, 1, 64)
-    with pytest.raises(DSLTypeError, match="no clusters for causal masks"):
-        attention(q, q, q, causal=True, config=hopper.Config((64, 32), cluster=2))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ahead", [False, True])
-def test_bases_that_follow_the_largest_scores_from_afar(ahead):  # and sums by products
-    q, k, v = normal(1, 70, 2, 64), normal(1, 130, 1, 64, seed=1), normal(1, 130, 1, 64, seed=2)
-    q[:, 1] *= 20  # whose scores exceed the first ones by far, again and again
-    config = hopper.Config((64, 48), lazy=True, ahead=ahead, between=ahead, counted=ahead)
-    out, lse = attention(q, k, v, causal=True, return_lse=True, config=config)
-    values, logs = reference(q, k, v, right=0, shift=60)
-    close(out, values)
-    close(lse, logs, 2e-3)
-
-
 def test_hopper_writes_rows_that_are_not_aligned_to_16_bytes():
     q, k, v = normal(1, 40, 1, 32), normal(1, 40, 1, 32, seed=1), normal(1, 40, 1, 32, seed=2)
     out = np.full((1, 40, 1, 34), np.nan, np.float16)
@@ -407,6 +378,8 @@ Q = np.zeros((1, 8, 4, 64), np.float16)
         ((Q, Q, Q), {"window": 4}, "window=4"),
         ((Q, Q, Q), {"softcap": 0}, "softcap=0 is not above 0"),
         ((Q, Q, Q), {"scale": "half"}, "scale='half'"),
+        ((Q, Q, Q), {"scale": -0.5}, "scale=-0.5 is not positive"),
+        ((Q, Q, Q), {"scale": 0}, "scale=0 is not positive"),
         ((Q, Q, Q), {"sinks": [1.0] * 4}, r"attention \(sinks\) takes arrays"),
         ((Q, Q, Q), {"config": "fast"}, "config is a str"),
         ((Q, Q, Q), {"mask": lambda b, h, q, k: q - k}, "a mask returns an Int32"),

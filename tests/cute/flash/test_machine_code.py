@@ -70,7 +70,7 @@ def check(head, config, variant):
 @pytest.mark.parametrize(
     ("head", "config"),
     [
-        (64, attention_backward.Config()),
+        (64, attention_backward.Config((128, 128))),
         (128, attention_backward.Config()),
         (256, attention_backward.Config((64, 64))),
     ],

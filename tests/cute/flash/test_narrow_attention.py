@@ -25,7 +25,7 @@ def normal(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(FLOAT8)
 
 
-def check(q, k, v, wanted, factors=(1.0, 1.0, 1.0), most=0.03, **options):
+def check(q, k, v, wanted, factors=(1.0, 1.0, 1.0), **options):
     names = ("q_scale", "k_scale", "v_scale")
     given = dict(zip(names, factors, strict=True))
     out, lse = attention(q, k, v, return_lse=True, **given, **options)
@@ -36,7 +36,7 @@ def check(q, k, v, wanted, factors=(1.0, 1.0, 1.0), most=0.03, **options):
     values, logs = reference(*exact, **wanted)
     assert out.dtype == ml_dtypes.bfloat16
     # Weights have four significant bits, results eight.
-    np.testing.assert_allclose(np.float64(out), values, atol=most * abs(values).max())
+    np.testing.assert_allclose(np.float64(out), values, atol=0.03 * abs(values).max())
     np.testing.assert_allclose(lse, logs, atol=1e-4)
 
 
@@ -45,25 +45,6 @@ def check(q, k, v, wanted, factors=(1.0, 1.0, 1.0), most=0.03, **options):
 def test_a_causal_mask(keys):
     q, k, v = normal(1, 70, 2, 64), normal(1, 100, 1, 64, seed=1), normal(1, 100, 1, 64, seed=2)
     check(q, k, v, {"right": 0}, causal=True, config=hopper.Config((64, keys)))
-
-
-@pytest.mark.slow
-def test_bases_that_follow_from_afar_and_weights_made_ahead():
-    q, k, v = normal(1, 70, 1, 64), normal(1, 130, 1, 64, seed=1), normal(1, 130, 1, 64, seed=2)
-    config = hopper.Config((64, 64), lazy=True, ahead=True, cluster=2)
-    # A row's largest weight is no power of two then, so that it is rounded too.
-    check(q, k, v, {"scale": 0.25}, most=0.06, scale=0.25, config=config)
-
-
-@pytest.mark.slow
-def test_sums_of_converted_weights():
-    q, k, v = normal(1, 70, 1, 64), normal(1, 130, 1, 64, seed=1), normal(1, 130, 1, 64, seed=2)
-    config = hopper.Config((64, 64), lazy=True, counted=True, persistent=True)
-    out, lse = attention(q, k, v, scale=0.25, return_lse=True, config=config)
-    values, logs = reference(*map(np.float64, (q, k, v)), scale=0.25)
-    # Errors of large weights cancel out; logarithms have them.
-    np.testing.assert_allclose(np.float64(out), values, atol=0.03 * abs(values).max())
-    np.testing.assert_allclose(lse, logs, atol=0.05)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from basedsl import DSLTypeError
 from basedsl_cute.ops import gated_linear, linear_cross_entropy, rotary
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -58,6 +59,13 @@ def test_linear_cross_entropy():
 
     inputs = normal(5, 8), normal(12, 8, seed=1)
     compare(lambda x, w: linear_cross_entropy(x, w, targets) * 2, wanted, inputs)
+
+
+def test_linear_cross_entropy_has_no_second_derivative():
+    x, weight, targets = normal(3, 8), normal(6, 8, seed=1), torch.tensor([3, 0, 5], device=DEVICE)
+    loss = linear_cross_entropy(x, weight, targets)
+    with pytest.raises(DSLTypeError, match="linear_cross_entropy has no second derivative"):
+        torch.autograd.grad(loss, x, create_graph=True)
 
 
 @pytest.mark.slow

@@ -6,6 +6,8 @@ import pytest
 
 from basedsl import DSLTypeError
 from basedsl_cute.ops import matmul
+from basedsl_cute.ops.ampere import gemm as ampere_gemm
+from basedsl_cute.ops.gemm import matmul as matmul_module
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 functional = torch.nn.functional
@@ -134,3 +136,28 @@ def test_compiled():
         torch.testing.assert_close(one, other)
     with torch.no_grad():
         torch.testing.assert_close(compiled(a, b, bias), layer(a, b, bias))
+
+
+def test_all_products_of_a_tuned_call_are_tuned(monkeypatch):
+    asked = []
+    plain = matmul_module._tuned_plan
+
+    def tuned_plan(request):
+        asked.append(request)
+        return plain(request)
+
+    monkeypatch.setattr(matmul_module, "_tuned_plan", tuned_plan)
+    a, b = normal(19, 12), normal(12, 21, seed=1)
+    y = matmul(a, b, activation="relu", config="tune")
+    wanted = torch.relu(a.double() @ b.double())
+    torch.testing.assert_close(y.double(), wanted, atol=1e-2, rtol=1e-2)
+    grads = torch.autograd.grad(y.sum(), (a, b))
+    for one, right in zip(grads, torch.autograd.grad(wanted.sum(), (a, b)), strict=True):
+        torch.testing.assert_close(one, right, atol=2e-2, rtol=2e-2)
+    assert len(asked) == 4  # the product, its slope and both gradients
+
+
+def test_another_configuration_has_no_gradient():
+    a, b = normal(19, 12), normal(12, 21, seed=1)
+    with pytest.raises(DSLTypeError, match="this computes no gradients"):
+        matmul(a, b, config=ampere_gemm.Config())

@@ -110,6 +110,25 @@ def test_what_is_measured_fits(bits, out):
     assert len(seen) == 3
 
 
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_balanced_tiles_fit(bits):
+    dtype = {8: cute.Float8E4M3FN, 16: cute.Float16, 32: cute.TFloat32}[bits]
+    for short in (1, 48, 65, 128, 192):
+        for long in (2560, 5504, 21504, 50304):
+            for m, n in ((short, long), (long, short)):
+                for cfg in heuristics.balanced_configurations(m, n, bits, 132):
+                    split_k_gemm.check_config(
+                        HopperGemmKinds(dtype, dtype, cute.Float32, ROW, ROW, ROW), cfg
+                    )
+                    across, along = (n, m) if cfg.swap else (m, n)
+                    rows, columns, _ = cfg.tile
+                    assert across <= rows
+                    assert -(-along // columns) * cfg.split <= 2 * 132
+    assert not heuristics.balanced_configurations(193, 5504, bits, 132)
+    chosen = heuristics.choose_hopper_kernel(192, 21504, 6144, 1, 16, 16, 132, True)
+    assert chosen[1].tile == (192, 168, 64)
+
+
 def test_other_kernels_have_configurations_too():
     for width in (8, 16, 32, 64):
         every: list[Any] = ampere_gemm.every_config(width, 100 << 10)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ import pytest
 from basedsl.mlir import load_bindings
 from basedsl_cute.sim import Memory, SimKernel, SimOptions
 from basedsl_cute.sim.translate.records import read_kernel
+
+sys.path.insert(0, str(Path(__file__).parent))  # of kernel_parts
 
 # Every kernel sits in a file of this name, so that errors have lines to point at.
 FILE = "kernel.mlir"

@@ -13,7 +13,7 @@ from basedsl import DSLError
 from basedsl_cute.sim.errors import LaunchError, RaceError
 from basedsl_cute.sim.explore import seeded
 from basedsl_cute.sim.launch import check_configuration, run_launch, triple
-from basedsl_cute.sim.machine.guards import Written
+from basedsl_cute.sim.machine.guards import KernelInFront
 from basedsl_cute.sim.machine.memory import Memory
 from basedsl_cute.sim.machine.race_checker import RaceChecker
 from basedsl_cute.sim.machine.ranks import current_rank
@@ -203,7 +203,10 @@ class SimKernel:
             ORDER.pass_default()
         elif launch.races is not None:
             ORDER.add(stream, self.name, launch)
-        memory.launches[:] = [Written(self.name, _ranges(launch, facts.written))]
+        ranges = _ranges(launch, facts.written)
+        if launch.races is not None:
+            ranges += tuple((s.base, s.end) for s in launch.races.stored)
+        memory.launches[:] = [KernelInFront(self.name, ranges, _ranges(launch, facts.read))]
         if dependent and launch.races is not None and not launch.waited:
             late = RaceError(
                 f"{self.name} was launched with use_pdl=True and never waits",
@@ -267,12 +270,9 @@ class SimKernel:
         return found
 
 
-def _ranges(launch: SimLaunch, written: frozenset[int] | None) -> tuple[tuple[int, int], ...]:
-    """The addresses of the arguments that a kernel may have written, where that is known."""
-    segments = [s for i in written or () for s in launch.aliases.get(i, ())]
-    if launch.races is not None:
-        segments += launch.races.stored
-    return tuple((s.base, s.end) for s in segments)
+def _ranges(launch: SimLaunch, roots: frozenset[int] | None) -> tuple[tuple[int, int], ...]:
+    """The addresses of the arguments with these numbers, where they are known."""
+    return tuple((s.base, s.end) for i in roots or () for s in launch.aliases.get(i, ()))
 
 
 def _argument(value: Any, parameter: KernelParameter, number: int) -> Any:

@@ -64,7 +64,13 @@ def stores(dtype, columns, twice=False, static=False):
 
 @pytest.mark.parametrize(
     "dtype, columns, wide",
-    [(np.float32, 8, "v4.b32"), (np.float16, 16, "v4.b32"), (np.float32, 6, "v2.b32")],
+    [
+        (np.float32, 8, "v4.b32"),
+        (np.float16, 16, "v4.b32"),
+        (np.float32, 6, "v2.b32"),
+        (np.int8, 32, "v4.b32"),
+        (np.int32, 6, "v2.b32"),
+    ],
 )
 def test_wide_stores(sim, dtype, columns, wide):
     found = stores(dtype, columns)

@@ -1,45 +1,13 @@
 """Correct kernels whose warps, or blocks of a cluster, synchronise in unusual ways."""
 
 import numpy as np
+from kernel_parts import barriers, cluster_sync, copy_async, of_rank, shared
 
 import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.arch.bulk import bulk_load, bulk_store
 
 X = np.arange(512, dtype=np.float32)
-
-
-def shared(count, dtype=cute.Float32, align=128):
-    return cute.utils.SmemAllocator().allocate_tensor(dtype, cute.make_layout((count,)), align)
-
-
-def copy_async(source, target):
-    """One element by cp.async."""
-    atom = cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp(), cute.Float32, num_bits_per_copy=32)
-    one = cute.make_layout(1)
-    cute.copy(atom, cute.make_tensor(source, one), cute.make_tensor(target, one))
-
-
-@cute.jit
-def barriers(*counts):
-    bar = cute.utils.SmemAllocator().allocate_array(cute.Int64, len(counts))
-    if arch.thread_idx()[0] == 0:
-        for i, count in enumerate(counts):
-            arch.mbarrier_init(bar + i, count)
-        arch.mbarrier_init_fence()
-    arch.sync_threads()
-    return bar
-
-
-@cute.jit
-def of_rank(tile: cute.Tensor, rank):
-    return cute.make_tensor(arch.map_dsmem_ptr(tile.iterator, rank), tile.layout)
-
-
-@cute.jit
-def cluster_sync():
-    arch.cluster_arrive()
-    arch.cluster_wait()
 
 
 @cute.kernel

@@ -1,20 +1,11 @@
 """Bugs of asynchronous copies, mbarriers and clusters: each with the bug planted, or without."""
 
+from kernel_parts import copy_async, shared
+
 import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.arch.bulk import bulk_load, bulk_store
 from basedsl_cute.sim import MemoryAccessError, RaceError, SimulationError
-
-
-def shared(count, dtype=cute.Float32, align=128):
-    return cute.utils.SmemAllocator().allocate_tensor(dtype, cute.make_layout((count,)), align)
-
-
-def copy_async(source, target):
-    """One element by cp.async."""
-    atom = cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp(), cute.Float32, num_bits_per_copy=32)
-    one = cute.make_layout(1)
-    cute.copy(atom, cute.make_tensor(source, one), cute.make_tensor(target, one))
 
 
 @cute.jit

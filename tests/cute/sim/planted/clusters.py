@@ -1,5 +1,7 @@
 """Shared memory of other blocks of a cluster: each with an order left out, or complete."""
 
+from kernel_parts import cluster_sync, of_rank
+
 import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.sim import RaceError, SimulationError
@@ -7,17 +9,6 @@ from basedsl_cute.sim import RaceError, SimulationError
 
 def shared(count, dtype=cute.Float32):
     return cute.utils.SmemAllocator().allocate_tensor(dtype, cute.make_layout((count,)), 16)
-
-
-@cute.jit
-def of_rank(tile: cute.Tensor, rank):
-    return cute.make_tensor(arch.map_dsmem_ptr(tile.iterator, rank), tile.layout)
-
-
-@cute.jit
-def cluster_sync():
-    arch.cluster_arrive()
-    arch.cluster_wait()
 
 
 @cute.kernel

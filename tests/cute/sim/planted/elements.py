@@ -1,5 +1,7 @@
 """Indices, extents, divisors and values that nobody wrote: with the bug planted, or without."""
 
+from kernel_parts import copy_async
+
 import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.sim import (
@@ -125,12 +127,28 @@ def index_that_wraps_around(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor, bug:
     y[t * pitch * (1 << 25) >> 23 if bug else t * pitch] = x[t]
 
 
+@cute.kernel
+def copied_to_an_unknown_place(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor, bug: cute.Constexpr):
+    """Two asynchronous copies of each thread, to where a table says."""
+    t = arch.thread_idx()[0]
+    tile, table = shared(128), shared(64, cute.Int32)
+    if not bug:
+        table[t] = 63 - t
+    for i in cute.range_constexpr(2):
+        copy_async(x.iterator + i * 64 + t, tile.iterator + i * 64 + (table[t] & 63))
+    arch.cp_async_commit_group()
+    arch.cp_async_wait_group(0)
+    arch.sync_threads()
+    y[t] = tile[t] + tile[64 + t]
+
+
 READ = "that no thread has written|nobody has written"
 EIGHT = {"shape": (8, 8), "block": 8}
 CASES = [
     (first_sum_is_missing, UninitializedReadError, READ),
     (popped_too_often, UninitializedReadError, READ),
     (first_turn_reads_the_next_stage, UninitializedReadError, READ),
+    (copied_to_an_unknown_place, UninitializedReadError, READ),
     (gathered_column_beyond, CoordinateError, "extent is 8", EIGHT),
     (halo_guarded_in_rows_only, CoordinateError, "extent is 8", EIGHT),
     (band_that_leaves_the_row, CoordinateError, "extent is 8", EIGHT),

@@ -1,38 +1,12 @@
 """Stages, queues and exchanges of blocks and clusters: with an order left out, or complete."""
 
+from kernel_parts import barriers, cluster_sync, copy_async, shared
+
 import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.arch.bulk import bulk_load
 from basedsl_cute.nvgpu import warp
 from basedsl_cute.sim import RaceError, SimulationError
-
-
-def shared(count, dtype=cute.Float32, align=128):
-    return cute.utils.SmemAllocator().allocate_tensor(dtype, cute.make_layout((count,)), align)
-
-
-def copy_async(source, target):
-    """One element by cp.async."""
-    atom = cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp(), cute.Float32, num_bits_per_copy=32)
-    one = cute.make_layout(1)
-    cute.copy(atom, cute.make_tensor(source, one), cute.make_tensor(target, one))
-
-
-@cute.jit
-def barriers(*counts):
-    bar = cute.utils.SmemAllocator().allocate_array(cute.Int64, len(counts))
-    if arch.thread_idx()[0] == 0:
-        for i, count in enumerate(counts):
-            arch.mbarrier_init(bar + i, count)
-        arch.mbarrier_init_fence()
-    arch.sync_threads()
-    return bar
-
-
-@cute.jit
-def cluster_sync():
-    arch.cluster_arrive()
-    arch.cluster_wait()
 
 
 @cute.kernel
@@ -275,7 +249,6 @@ def told_before_the_push(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor, bug: cu
 def dependent_writes_before_the_wait(
     x: cute.Tensor, y: cute.Tensor, c: cute.Tensor, bug: cute.Constexpr
 ):
-    """The kernel in front still reads what this one overwrites."""
     t = arch.thread_idx()[0]
     if bug:
         x[64 + t] = 0.0
@@ -283,6 +256,31 @@ def dependent_writes_before_the_wait(
     y[t] = x[64 + t] + x[t]
     arch.sync_threads()
     x[64 + t] = 0.0
+
+
+@cute.kernel
+def sum_of_halves(x: cute.Tensor, y: cute.Tensor):
+    t = arch.thread_idx()[0]
+    arch.griddepcontrol_wait()
+    y[t] = x[t] + x[64 + t]
+
+
+@cute.kernel
+def clear(x: cute.Tensor, bug: cute.Constexpr):
+    t = arch.thread_idx()[0]
+    if not bug:
+        arch.griddepcontrol_wait()
+    x[t] = 0.0
+    if bug:
+        arch.griddepcontrol_wait()
+
+
+@cute.jit
+def dependent_overwrites_what_is_read(
+    x: cute.Tensor, y: cute.Tensor, c: cute.Tensor, bug: cute.Constexpr
+):
+    sum_of_halves(x, y).launch(grid=1, block=64)
+    clear(x, bug).launch(grid=1, block=64, use_pdl=True)
 
 
 SHARED, GLOBAL = "race on shared memory", "race on global memory"
@@ -302,4 +300,5 @@ CASES = [
     (total_reset_while_peers_add, RaceError, SHARED, PEERS),
     (told_before_the_push, SimulationError, NOT_YET, PEERS),
     (dependent_writes_before_the_wait, RaceError, "before", {"use_pdl": True, "launches": 2}),
+    (dependent_overwrites_what_is_read, RaceError, "while it may be read", {"whole": True}),
 ]

@@ -103,7 +103,16 @@ class _PredicatedStores:
             all(map(_is_private, loads))
             and all(one in loads or one.name in _PURE for one in self.before)
             and all(one in loads or one.name in _VALUES for one in self.inside)
+            and all(one.name in _PURE for one in self._address())
         )
+
+    def _address(self) -> list[Any]:
+        """The operations inside of the `if` that compute the store's address, in order."""
+        needed = {self.place}
+        for one in reversed(self.inside):
+            if one in needed:
+                needed |= {operand.owner for operand in one.operands}
+        return [one for one in self.inside if one in needed]
 
     def _divides(self) -> bool:
         """True if the number of iterations is a multiple of a `width` of two or more."""
@@ -135,30 +144,31 @@ class _PredicatedStores:
         """Build the body: of `width` iterations the conditions, then both ways to store."""
         make, counter = self.builder, self.op.regions[0].blocks[0].arguments[0]
         maps: list[dict[Any, Any]] = []
-        tests: list[Any] = []
+        conditions: list[Any] = []
+        places: list[Any] = []  # tests of the addresses
         begin: Any = None  # the first index
         for k in range(self.width):
             known = {counter: self._plus(first, k)}
             for one in self.before:
                 self._copy(one, known)
             maps.append(known)
-            tests.append(known.get(self.branch.operands[0], self.branch.operands[0]))
+            conditions.append(known.get(self.branch.operands[0], self.branch.operands[0]))
             there = dict(known)
-            for one in self.inside:
-                if one.name in _PURE:
-                    self._copy(one, there)
+            for one in self._address():
+                self._copy(one, there)
             index = there[self.place.operands[1]]
             if k:
-                tests.append(self._equal(index, self._plus(begin, k)))
+                places.append(self._equal(index, self._plus(begin, k)))
             else:
                 begin = index
                 address = make.emit("llvm.ptrtoint", [make.i64], [there[self.place.results[0]]])
                 mask = make.constant(self.width * self.size - 1, make.i64)
                 over = make.emit("arith.andi", [make.i64], [address, mask])
-                tests.append(self._equal(over, make.constant(0, make.i64)))
-        ok = tests[0]
-        for test in tests[1:]:
-            ok = make.emit("arith.andi", [ok.type], [ok, test])
+                places.append(self._equal(over, make.constant(0, make.i64)))
+        # An address may be undefined where the original does not compute it: not an `and`.
+        holds, fits = self._all(conditions), self._all(places)
+        no = make.constant(0, holds.type)
+        ok = make.emit("arith.select", [holds.type], [holds, fits, no])
         branch = make.emit("scf.if", [], [ok], regions=2)
         wide, single = (region.blocks.append() for region in branch.regions)
         with make.inside(wide):
@@ -168,6 +178,12 @@ class _PredicatedStores:
             for known in maps:
                 self._copy(self.branch, known)
             make.emit("scf.yield")
+
+    def _all(self, tests: list[Any]) -> Any:
+        found = tests[0]
+        for test in tests[1:]:
+            found = self.builder.emit("arith.andi", [found.type], [found, test])
+        return found
 
     def _plus(self, value: Any, k: int) -> Any:
         if k == 0:

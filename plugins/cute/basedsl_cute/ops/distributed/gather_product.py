@@ -86,11 +86,12 @@ def _wait_for_rows(
 
 @cute.jit
 def _load_tiles(
-    own, loads, scheduler, work, k_tiles, w, rows, k, turn, plan: cute.Constexpr
+    own, loads, scheduler, work, k_tiles, w, rows, k, plan: cute.Constexpr
 ):  # fmt: skip
     """Load the tiles of A and B by one warp: A from this rank's own shard, or from what peers have
     pushed. Every other tile takes K backwards.
     """
+    turn, has_said = launch_number(w), cute.Boolean(False)  # said late: loads do not wait for it
     cfg = plan.cfg
     load_own, load_b = tile_loads(own, cfg)
     load_a, _ = tile_loads(loads, cfg)
@@ -101,6 +102,9 @@ def _load_tiles(
     step, forward = cute.Int32(0), cute.Int32(1)
     while work.is_valid_tile:
         m, n, shard = work.tile_idx
+        if shard != w.rank and not has_said:
+            has_read(_READERS)
+            has_said = cute.Boolean(True)
         if shard != w.rank and m < tiles_m:
             _wait_for_rows(w, shard, m, rows, parts, turn, plan)
         for _ in cute.range(k_tiles, unroll=1):
@@ -117,6 +121,8 @@ def _load_tiles(
         forward = 0 - forward
         scheduler.advance_to_next_work()
         work = scheduler.get_current_work()
+    if not has_said:
+        has_read(_READERS)
     loads.pipeline.producer_tail(filled)
 
 
@@ -143,24 +149,26 @@ def gather_product_kernel(
     """The product of all ranks' rows with this rank's B; see the module."""
     kinds, cfg = plan.kinds, plan.cfg
     block = begin_block(kinds, cfg)
+    if block.warp == 0:
+        for atom in (load_x, load_b, load_a, store_c):
+            tma.prefetch_descriptor(atom)
     scheduler = ShardScheduler.beginning(schedule, w.rank, cute.Int32(w.num_ranks))
     work = scheduler.get_current_work()
     pipeline.pipeline_init_wait(cfg.cluster)
     if block.warp < 4:
         arch.setmaxregister_decrease(cfg.producer_registers)
         wait_for_predecessor(cfg)
-        turn = launch_number(w)
         if block.warp == 0:
-            has_read(_READERS)
             own = LoadParams(block.pipeline, load_x, tma_x, block.sa, load_b, tma_b, block.sb)
             loads = own._replace(atom_a=load_a, tma_a=tma_a)
-            _load_tiles(own, loads, scheduler, work, k_tiles, w, rows, k, turn, plan)
+            _load_tiles(own, loads, scheduler, work, k_tiles, w, rows, k, plan)
         else:
+            turn = launch_number(w)
+            _push_shard(x, w, turn, rows, k, half_bytes, pace, plan)
             if block.warp == 1:
                 count_launch(w, turn, _READERS)
             else:
                 has_read(_READERS)
-            _push_shard(x, w, turn, rows, k, half_bytes, pace, plan)
     else:
         arch.setmaxregister_increase(cfg.consumer_registers)
         output = Output(store_c, tma_c)

@@ -12,7 +12,11 @@ from dataclasses import dataclass
 from basedsl_cute.ops.distributed.scatter_product import Exchange
 from basedsl_cute.ops.hopper.config import Config, modelled_cycles
 
-PACE = 0.5  # the part of the time that a transfer has
+PACE = 1.0
+"""The factor of the times that transfers take; with 0 they are as fast as they can be."""
+
+# The parts of the time until data is needed (measured between two H200s).
+_PUSHED, _STORED = 0.8, 0.6
 _CYCLES = 1.7  # of a nanosecond, while tensor cores work
 _BITS = 16
 
@@ -57,10 +61,10 @@ class Rounds:
 
 def push_pace(rounds: Rounds, chunks: int, pace: float) -> int:
     """Return the nanoseconds from one of the `chunks` of a shard to the next one: the first peer's
-    tiles come after the rounds of this rank's own.
+    tiles come after the rounds of this rank's own, less half a round for what is on its way.
     """
-    before = rounds.of_a_shard // rounds.resident
-    return int(pace * before * rounds.nanoseconds / chunks)
+    before = max(0.0, rounds.of_a_shard // rounds.resident - 0.5)
+    return int(pace * _PUSHED * before * rounds.nanoseconds / chunks)
 
 
 def store_pace(rounds: Rounds, pace: float) -> tuple[int, int]:
@@ -74,6 +78,6 @@ def store_pace(rounds: Rounds, pace: float) -> tuple[int, int]:
     m, n, k = cfg.tile
     pieces = m // cfg.rows_per_mma * -(-n // 64)
     if not cfg.defers(_BITS):
-        return int(pace * rounds.nanoseconds / pieces), 1
-    steps = int(pace * (-(-rounds.k // k) - Exchange.delay)) // pieces
+        return int(pace * _STORED * rounds.nanoseconds / pieces), 1
+    steps = int(pace * _STORED * (-(-rounds.k // k) - Exchange.delay)) // pieces
     return 0, max(1, 1 << max(0, steps.bit_length() - 1))

@@ -181,8 +181,8 @@ def count_launch(w: Any, turn: Any, readers: cute.Constexpr):
     """Count this block as begun, by the first of the movers; the last block counts the launch.
 
     `readers` warps, this one among them, call this or `has_read` when they have read the number of
-    the launch: the next one's is there once all warps of all blocks have. At the end, where nothing
-    else is to be done meanwhile, counting would take 2 us.
+    the launch: the next one's is there once all warps of all blocks have. When the last tiles are
+    done, counting would take 2 us.
     """
     arch.barrier(_READ, readers * arch.WARP_SIZE)
     if arch.lane_idx() == 0:

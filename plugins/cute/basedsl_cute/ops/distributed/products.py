@@ -39,8 +39,9 @@ class ProductWorkspace:
     """The memory that the products of one group communicate through, on one rank.
 
     Calls with one workspace are in the same order on all ranks, and on one stream. `blocks` is the
-    number of multiprocessors, on all of which a product runs; `pace` the part of the time that a
-    transfer has which it takes. Made by `product_workspace` and `simulated_product_workspaces`.
+    number of multiprocessors, on all of which a product runs; `pace` a factor of the times that
+    transfers take, which are less than they have. Made by `product_workspace` and
+    `simulated_product_workspaces`.
     """
 
     def __init__(

@@ -288,6 +288,9 @@ def scatter_product_kernel(
     """The sum of all ranks' products: this rank's shard of it, or all of it `everywhere`."""
     kinds, cfg = plan.kinds, plan.cfg
     block = begin_block(kinds, cfg)
+    if block.warp == 0:
+        for atom in (load_a, load_b, stores.own[0], *(one[0] for one in stores.parts)):
+            tma.prefetch_descriptor(atom)
     # This rank's shard is the last one.
     first = (w.rank + 1) % w.num_ranks
     scheduler = ShardScheduler.beginning(schedule, first, cute.Int32(w.num_ranks))

@@ -334,10 +334,15 @@ def _stretch(x: Any, name: str) -> range:
 
 
 def scale_of(scale: Any, head: int) -> float:
-    """The factor of the products: 1 / sqrt(head) for None."""
+    """The factor of the products: 1 / sqrt(head) for None. DSLTypeError unless it is positive."""
     if scale is None:
         return float(1 / math.sqrt(head))
     try:
-        return float(scale)
+        number = float(scale)
     except (TypeError, ValueError):
         raise DSLTypeError(f"attention: scale={scale!r}", hint="pass a number, or None") from None
+    if not number > 0:  # the largest product is taken for the largest score
+        raise DSLTypeError(
+            f"attention: scale={scale!r} is not positive", hint="negate q, or pass zeros for it"
+        )
+    return number

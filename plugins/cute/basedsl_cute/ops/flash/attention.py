@@ -79,7 +79,7 @@ def attention(
     that of `v` may be another. Products are accumulated in Float32.
 
     Parameters:
-        scale: the factor of the products, by default 1 / sqrt(head).
+        scale: the factor of the products, a positive number, by default 1 / sqrt(head).
         causal: True or "bottom-right" hides keys behind the diagonal that ends at the last query
             and the last key (as FlashAttention does); "top-left" that which begins at the first
             ones (as `scaled_dot_product_attention` does). With equal lengths they are the same.

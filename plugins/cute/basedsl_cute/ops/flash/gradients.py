@@ -150,6 +150,8 @@ def _chosen(extents: Extents, variant: Variant, suits: bool) -> Any:
     widest = max(heads)
     if suits and not variant.is_scored and min(extents.queries, extents.keys) > 0:
         if target.is_gpu and WGMMA.is_met_by(target):
+            if heads == (64, 64):
+                return hopper.Config((128, 128))
             if extents.head in (64, 128) and widest <= 128:
                 return hopper.Config()
             if all(head in (128, 256) for head in heads):

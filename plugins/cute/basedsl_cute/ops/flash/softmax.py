@@ -89,14 +89,11 @@ class OnlineSoftmax:
     """The largest score and the sum of weights of each of a thread's rows.
 
     Four neighbouring threads share a row. `factor` makes scores into exponents of two. Weights are
-    multiplied by two to the power of `offset`, for types of few exponents. With `slack`, `largest`
-    is a score that no other exceeds by more than this power of two, so that it changes rarely.
-    Without `is_summed`, `total` is found elsewhere.
+    multiplied by two to the power of `offset`, for types of few exponents.
     """
 
-    def __init__(self, rows, factor, offset=0, slack=0, is_summed=True):
-        self.factor, self.offset, self.slack = factor, offset, slack
-        self.is_summed = is_summed
+    def __init__(self, rows, factor, offset=0):
+        self.factor, self.offset = factor, offset
         self.largest = cute.make_rmem_tensor((rows,), cute.Float32)
         self.total = cute.make_rmem_tensor((rows,), cute.Float32)
         self.begin()
@@ -108,24 +105,31 @@ class OnlineSoftmax:
 
     def update(self, scores):
         """Make a tile's scores into weights; return what each row's sum of values is scaled by."""
-        scales = []
+        return self.weigh(scores, self.find_largest(scores))
+
+    def find_largest(self, scores):
+        """Return the largest score of each row so far."""
+        found = []
         for r in range(cute.size(self.largest)):
             row = scores[r, None].load()
-            before = self.largest[r]
-            largest = arch.warp_reduction_max(
-                row.reduce(cute.ReductionOp.MAX, before, 0), threads_in_group=4
+            found.append(
+                arch.warp_reduction_max(
+                    row.reduce(cute.ReductionOp.MAX, self.largest[r], 0), threads_in_group=4
+                )
             )
-            if self.slack:
-                # Not a number if neither has been seen, which is not below.
-                is_near = (largest - before) * self.factor <= self.slack
-                largest = cute.where(is_near, before, largest)
+        return found
+
+    def weigh(self, scores, found):
+        """Make scores into weights, given the largest of each row; return as `update` does."""
+        scales = []
+        for r, largest in enumerate(found):
             # A row that saw no key so far: its weights are exp2(-inf), not NaN.
             base = cute.where(largest == -cute.Float32.inf, 0.0, largest) * self.factor
+            row = scores[r, None].load()
             exponents = row * self.factor - (base - self.offset if self.offset else base)
             weights = cute.math.exp2(exponents, fastmath=True)
-            scale = cute.math.exp2(before * self.factor - base, fastmath=True)
-            if self.is_summed:
-                self.total[r] = weights.reduce(cute.ReductionOp.ADD, self.total[r] * scale, 0)
+            scale = cute.math.exp2(self.largest[r] * self.factor - base, fastmath=True)
+            self.total[r] = weights.reduce(cute.ReductionOp.ADD, self.total[r] * scale, 0)
             self.largest[r] = largest
             scores[r, None].store(weights)
             scales.append(scale)

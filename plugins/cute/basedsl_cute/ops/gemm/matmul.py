@@ -100,8 +100,8 @@ def matmul(
     "nvfp4").T)`. The result is Float32 by default, or a `BlockScaled` with `out_format`.
 
     Returns `out`, or the new array. PyTorch computes gradients of a, b, bias, residual and alpha,
-    and compiles calls, unless there is an `out`, a `config`, an `epilogue` or an activation of your
-    own.
+    and compiles calls, unless there is an `out`, an `epilogue`, an activation of your own or a
+    `config` other than "tune", which then holds for the gradients' products too.
 
     Raises DSLTypeError for arrays of different libraries or devices, extents that do not fit,
     element types without a kernel, operands that require a gradient which cannot be computed, and
@@ -129,12 +129,15 @@ def matmul(
     lib = library(a)
     if (
         lib.records(a, b, bias, residual, alpha)
-        and (out is config is epilogue is None)
+        and (out is epilogue is None)
+        and (config is None or config == TUNE)
         and not callable(activation)
     ):
         from basedsl_cute.ops.gemm.torch_matmul import torch_matmul  # it imports PyTorch
 
-        return torch_matmul(a, b, bias, residual, alpha, activation, out_dtype, tf32)
+        return torch_matmul(
+            a, b, bias, residual, alpha, activation, out_dtype, tf32, config == TUNE
+        )
     extras = epilogue_operands(lib, a, bias, residual, alpha, epilogue, operands)
     key = (
         lib.key(a),

@@ -20,15 +20,16 @@ from basedsl import DSLTypeError
 from basedsl_cute.ops.array_libraries import library
 from basedsl_cute.ops.gemm.epilogue import ActivationGradient
 from basedsl_cute.ops.gemm.matmul import matmul
+from basedsl_cute.ops.gemm.tuning import TUNE
 from basedsl_cute.ops.torch_operation import TorchOperation
 
 _SCHEMA = (
     "(Tensor a, Tensor b, Tensor? bias, Tensor? residual, Tensor? alpha, float? factor, "
-    "str? activation, ScalarType dtype, bool tf32) -> Tensor"
+    "str? activation, ScalarType dtype, bool tf32, bool tune) -> Tensor"
 )
 _SLOPE_SCHEMA = (
     "(Tensor a, Tensor b, Tensor? bias, Tensor grad, Tensor? alpha, float? factor, "
-    "str activation, bool tf32) -> Tensor"
+    "str activation, bool tf32, bool tune) -> Tensor"
 )
 
 
@@ -41,8 +42,10 @@ def torch_matmul(
     activation: str | None,
     out_dtype: Any,
     tf32: bool,
+    tune: bool = False,
 ) -> Any:
-    """Return the product with gradients; the arguments are those of `matmul`.
+    """Return the product with gradients; the arguments are those of `matmul`, and `tune` says that
+    its `config` is "tune", which the products of the backward pass have then too.
 
     Raises DSLTypeError for 8-bit floats that require a gradient, which would need scales.
     """
@@ -53,7 +56,7 @@ def torch_matmul(
     tensor, number = (alpha, None) if isinstance(alpha, torch.Tensor) else (None, alpha)
     number = None if number is None else float(number)
     dtype = _result_dtype(a, out_dtype)
-    return _operation(a, b, bias, residual, tensor, number, activation, dtype, tf32)
+    return _operation(a, b, bias, residual, tensor, number, activation, dtype, tf32, tune)
 
 
 def _result_dtype(a: Any, asked: Any) -> Any:
@@ -75,6 +78,7 @@ def _product(
     activation: Any,
     dtype: Any,
     tf32: bool,
+    tune: bool,
 ) -> Any:
     return matmul(
         a,
@@ -85,6 +89,7 @@ def _product(
         activation=activation,
         out_dtype=dtype,
         tf32=tf32,
+        config=TUNE if tune else None,
     )
 
 
@@ -97,19 +102,28 @@ def _slope(
     factor: Any,
     activation: Any,
     tf32: bool,
+    tune: bool,
 ) -> Any:
     """dz, in the type of `a`."""
     by = factor if alpha is None else alpha
     epilogue = ActivationGradient(activation, by is not None, bias is not None)
     operands = tuple(x for x in (by, bias, grad) if x is not None)
-    return matmul(a, b, epilogue=epilogue, operands=operands, out_dtype=a.dtype, tf32=tf32)
+    return matmul(
+        a,
+        b,
+        epilogue=epilogue,
+        operands=operands,
+        out_dtype=a.dtype,
+        tf32=tf32,
+        config=TUNE if tune else None,
+    )
 
 
 def _fake(a: Any, b: Any, *options: Any) -> Any:
     """A result without elements."""
     batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     columns = b.shape[-1:] if b.dim() > 1 else ()
-    return a.new_empty((*batch, *a.shape[-2:-1], *columns), dtype=options[-2])
+    return a.new_empty((*batch, *a.shape[-2:-1], *columns), dtype=options[-3])
 
 
 def _setup(ctx: Any, inputs: Any, output: Any) -> None:
@@ -121,11 +135,11 @@ def _setup(ctx: Any, inputs: Any, output: Any) -> None:
 
 def _backward(ctx: Any, grad: Any) -> Any:
     a, b, bias, alpha = ctx.saved_tensors
-    factor, activation, _, tf32 = ctx.options
+    factor, activation, _, *how = ctx.options
     wants_a, wants_b, wants_bias, wants_residual, wants_alpha, *_ = ctx.needs_input_grad
     slope = grad
     if activation is not None:
-        slope = _slope_operation(a, b, bias, grad, alpha, factor, activation, tf32)
+        slope = _slope_operation(a, b, bias, grad, alpha, factor, activation, *how)
     of_a = of_b = of_bias = of_residual = of_alpha = None
     if wants_bias:
         of_bias = slope.sum_to_size(bias.shape).to(bias.dtype)
@@ -139,25 +153,25 @@ def _backward(ctx: Any, grad: Any) -> Any:
     if columns.dim() == 2:
         rows, slope = rows.reshape(-1, rows.shape[-1]), slope.reshape(-1, slope.shape[-1])
     if wants_a:
-        of_a = _summed(slope, columns.mT, rows, alpha, factor, tf32).reshape(a.shape)
+        of_a = _summed(slope, columns.mT, rows, alpha, factor, *how).reshape(a.shape)
     if wants_b:
-        of_b = _summed(rows.mT, slope, columns, alpha, factor, tf32).reshape(b.shape)
+        of_b = _summed(rows.mT, slope, columns, alpha, factor, *how).reshape(b.shape)
     if wants_alpha:
-        by_alpha = _summed(slope, columns.mT, rows.float(), None, None, tf32) * rows
+        by_alpha = _summed(slope, columns.mT, rows.float(), None, None, *how) * rows
         of_alpha = by_alpha.sum().reshape(alpha.shape).to(alpha.dtype)
-    return (of_a, of_b, of_bias, of_residual, of_alpha, None, None, None, None)
+    return (of_a, of_b, of_bias, of_residual, of_alpha, *[None] * 5)
 
 
-def _summed(x: Any, y: Any, like: Any, alpha: Any, factor: Any, tf32: bool) -> Any:
+def _summed(x: Any, y: Any, like: Any, alpha: Any, factor: Any, *how: bool) -> Any:
     """alpha * x @ y in the type of `like`, summed over the batches that `like` has not."""
     is_sum = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]) != like.shape[:-2]
     dtype = torch.float32 if is_sum else like.dtype
-    made = _operation(x, y, None, None, alpha, factor, None, dtype, tf32)
+    made = _operation(x, y, None, None, alpha, factor, None, dtype, *how)
     return made.sum_to_size(like.shape).to(like.dtype) if is_sum else made
 
 
 def _fake_slope(a: Any, b: Any, *options: Any) -> Any:
-    return _fake(a, b, a.dtype, None)
+    return _fake(a, b, a.dtype, None, None)
 
 
 _operation = TorchOperation("matmul", _SCHEMA, _product, _fake, _setup, _backward)

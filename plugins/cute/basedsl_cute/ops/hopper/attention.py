@@ -34,20 +34,17 @@ from basedsl_cute.ops.hopper.attention_rows import (
     box_width,
     boxes_of,
 )
-from basedsl_cute.ops.hopper.attention_sums import ROWS, Counting, tensor_of_ones
 from basedsl_cute.ops.hopper.attention_walk import Walk
 from basedsl_cute.ops.hopper.gemm import pin_in_registers
 from basedsl_cute.utils import hopper_helpers as sm90
 
 ROW, COLUMN = sm90.LayoutEnum.ROW_MAJOR, sm90.LayoutEnum.COL_MAJOR
+ROWS = 64  # of a warpgroup's wgmma
 # Of keys and values that blocks share at a time: less than the 50 MB of an H100's or H200's L2
 # cache ("NVIDIA H100 Tensor Core GPU Architecture", table 4).
 L2_BYTES = 32 << 20
 # Weights of 8 bits are multiplied by two to the power of this: at most 256 of e4m3's 448.
 NARROW_OFFSET = 8
-# Powers of two by which weights may exceed 1 before a `lazy` base follows: of Float16's 65504, and
-# of what the offset leaves of e4m3's, which is the smaller by them.
-SLACK, NARROW_SLACK = 8, 3
 # Sections of heads, of which blocks that stay get equal work.
 MOST_SECTIONS = 6
 
@@ -59,33 +56,25 @@ class Config:
     `tile` is (queries, keys): 64 queries for each consumer warpgroup. `stages` is the number of
     tiles of keys, and of values, in shared memory, `query_stages` that of tiles of queries. With
     `turns` the warpgroups start their products one after the other, so that one makes weights while
-    the other multiplies. A block that is `persistent` has many tiles of queries, whose keys are
-    loaded while it writes another; those of a head follow each other if `by_head`. With `between`,
-    sums are scaled between the two products of a tile of keys, while the tensor cores work on the
-    first; with `pinned`, weights are summed under the exponentials: both take a few registers more.
-    Results are written in vectors of 16 bytes if `is_wide`, to which their rows are aligned then.
-    With a `cluster` of two, two blocks with tiles of the same head load half of each tile of keys
-    and values for both, where nothing bounds the keys. With `lazy`, a row's base, which its
-    exponents are relative to, follows its largest score only when that is far above, and sums are
-    scaled only then. With `ahead`, weights are converted while the tensor cores work with those
-    before, in registers of their own. With `counted`, the sums of weights are a product with ones,
-    so that they are those of converted weights. `box` is 0, or for packed and paged sequences the
-    keys of one load: a divisor of the tile's keys, and of the rows of a page.
+    the other multiplies; with `alternate` their exponentials run one after the other. A block that
+    is `persistent` has many tiles of queries, whose keys are loaded while it writes another; those
+    of a head follow each other if `by_head`. With `between`, sums are scaled between the two
+    products of a tile of keys, while the tensor cores work on the first; with `pinned`, weights are
+    summed under the exponentials: both take a few registers more. Results are written in vectors of
+    16 bytes if `is_wide`, to which their rows are aligned then. `box` is 0, or for packed and paged
+    sequences the keys of one load: a divisor of the tile's keys, and of the rows of a page.
     """
 
     tile: tuple[int, int] = (128, 128)
     stages: int = 2
     query_stages: int = 1
     turns: bool = False
+    alternate: bool = False
     persistent: bool = False
     by_head: bool = False
     between: bool = True
     pinned: bool = True
     is_wide: bool = True
-    cluster: int = 1
-    lazy: bool = False
-    ahead: bool = False
-    counted: bool = False
     box: int = 0
 
     @property
@@ -102,7 +91,7 @@ class Config:
         """Registers of a thread of the producer and of a consumer."""
         if self.box and self.groups == 2:
             return 40, 232  # the producer finds the places of boxes
-        return {1: (56, 256), 2: (24, 240), 3: (32, 160)}[self.groups]
+        return {1: (56, 256), 2: (24, 240), 3: (32, 160), 4: (24, 112)}[self.groups]
 
     def smem_bytes(self, head: int, head_v: int, width: int = 16) -> int:
         """Shared memory of a block in bytes, without barriers, for heads of these extents, and
@@ -141,7 +130,7 @@ def forward_kernel(
     of_scores = (slopes, bias, captured)
     if cute.const_expr(packing is None):
         sequence = Sequence(cute.Int32(tma_q.shape[0]), cute.Int32(tma_k.shape[0]))
-        walk = Walk(variant, sequence, of_scores, tma_q.shape, swizzle, cfg, cfg.cluster)
+        walk = Walk(variant, sequence, of_scores, tma_q.shape, swizzle, cfg)
     else:
         packing = Packing(*packing)
         walk = PackedWalk(variant, packing, of_scores, tma_q.shape[2], swizzle, cfg)
@@ -150,29 +139,22 @@ def forward_kernel(
     barriers = [smem.allocate_array(cute.Int64, 2 * stages) for stages in depths]
     layouts = smem_layouts(dtype, head_k, head_v, cfg)
     sq, sk, sv = (smem.allocate_tensor(dtype, layout, 1024) for layout in layouts)
-    ones = None
-    if cute.const_expr(cfg.counted):
-        ones = tensor_of_ones(smem, dtype, thread)
 
     warp = arch.make_warp_uniform(arch.warp_idx())
     agents = pipeline.Agent.Thread
-    clusters = (1, cfg.cluster, cfg.cluster)  # blocks that load the queries, keys and values
     pipes = [
         pipeline.PipelineTmaAsync.create(
             barrier_storage=storage,
             num_stages=stages,
             producer_group=pipeline.CooperativeGroup(agents),
-            consumer_group=pipeline.CooperativeGroup(agents, 4 * cfg.groups * cluster),
+            consumer_group=pipeline.CooperativeGroup(agents, 4 * cfg.groups),
             tx_count=cute.size_in_bytes(dtype, cute.select(layout, [0, 1])),
-            cta_layout_vmnk=cute.make_layout((1, cluster, 1, 1)) if cluster > 1 else None,
             defer_sync=True,
         )
-        for storage, stages, layout, cluster in zip(
-            barriers, depths, layouts, clusters, strict=True
-        )
+        for storage, stages, layout in zip(barriers, depths, layouts, strict=True)
     ]
-    pipeline.pipeline_init_arrive((cfg.cluster, 1))
-    pipeline.pipeline_init_wait((cfg.cluster, 1))
+    pipeline.pipeline_init_arrive()
+    pipeline.pipeline_init_wait()
 
     work = walk.first(arch.block_idx()[0])
     key_group = tma_q.shape[2] // tma_k.shape[2]
@@ -196,17 +178,13 @@ def forward_kernel(
         else:
             weights = cute.make_rmem_tensor(scores.layout, dtype)
             operand = as_wgmma_operand(weights)
-        made = cute.make_rmem_tensor((cute.size(scores),), dtype)
         coords = as_rows(own_s.partition_C(cute.make_identity_tensor((m, n))))
         sums, by_row = as_rows(acc), as_rows(scores)
-        counting: Any = None
-        if cute.const_expr(cfg.counted):
-            counting = Counting(ones, dtype, cfg)
         scales = cute.make_rmem_tensor((cute.size(sums, mode=[0]),), cute.Float32)
         softmax = OnlineSoftmax(
             cute.size(sums, mode=[0]),
             cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E,
-            *softmax_options(dtype, cfg),
+            NARROW_OFFSET if dtype.width == 8 else 0,
         )
         at_q, at_k, at_v = [pipe.make_participants()[1] for pipe in pipes]
         group = warp // 4
@@ -229,44 +207,42 @@ def forward_kernel(
             query_stage = at_q.wait()
             advance(at_q)
             stage = at_k.wait_and_advance()
-            take_turn(group, cfg)
+            if cute.const_expr(cfg.turns):
+                take_turn(group, cfg)
             multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
             own = number * n
             place = walk.place(batch)
             area = walk.area(tile, head, place.sequence)
             number = place.tile_before(number - 1, low, *area, n)
-            give_turn_again(group, number >= low, walk, work, cfg)
+            if cute.const_expr(cfg.turns):
+                give_turn_again(group, number >= low, walk, work, cfg)
             acc.fill(0.0)
-            if cute.const_expr(cfg.counted):
-                counting.sums.fill(0.0)
-            scales.fill(1.0)
             softmax.begin()
             warpgroup.wait_group(0)
             stage.release()
             adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1)
-            softmax.update(by_row)
+            turn = (group, number >= low, walk, work, cfg)
+            make_weights(softmax, scores, scales, turn)
+            scales.fill(1.0)
             weights.store(scores.load().to(dtype).reshape(weights.shape))
             while number >= low:
                 stage = at_k.wait_and_advance()
-                take_turn(group, cfg)
+                if cute.const_expr(cfg.turns):
+                    take_turn(group, cfg)
                 multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
                 held = at_v.wait_and_advance()
                 if cute.const_expr(cfg.between):
-                    rescale(sums, scales, counting, cfg)
-                multiply_values(mma_o, acc, operand, rv, held.index, counting)
+                    rescale(sums, scales)
+                multiply_values(mma_o, acc, operand, rv, held.index)
                 own = number * n
                 number = place.tile_before(number - 1, low, *area, n)
-                give_turn_again(group, number >= low, walk, work, cfg)
+                turn = (group, number >= low, walk, work, cfg)
+                if cute.const_expr(cfg.turns):
+                    give_turn_again(*turn)
                 warpgroup.wait_group(1)
                 stage.release()
                 adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1)
-                for r, factor in enumerate(softmax.update(by_row)):
-                    scales[r] = factor
-                if cute.const_expr(cfg.pinned):
-                    # LLVM would sink the sums behind the wait below.
-                    pin_in_registers(softmax.total)
-                if cute.const_expr(cfg.ahead):
-                    convert(scores, weights, made)
+                make_weights(softmax, scores, scales, turn)
                 # ptxas moves a wait for wgmma up to the beginning of its basic block; this one is
                 # behind the exponentials only if a branch is between.
                 if number >= low:
@@ -274,24 +250,19 @@ def forward_kernel(
                 warpgroup.wait_group(0)
                 held.release()
                 if cute.const_expr(not cfg.between):
-                    rescale(sums, scales, counting, cfg)
-                if cute.const_expr(cfg.ahead):
-                    cute.make_tensor(weights.iterator, made.layout).store(made.load())
-                else:
-                    weights.store(scores.load().to(dtype).reshape(weights.shape))
+                    rescale(sums, scales)
+                weights.store(scores.load().to(dtype).reshape(weights.shape))
             query_stage.release()
             held = at_v.wait_and_advance()
             if cute.const_expr(cfg.between):
-                rescale(sums, scales, counting, cfg)
-            multiply_values(mma_o, acc, operand, rv, held.index, counting)
+                rescale(sums, scales)
+            multiply_values(mma_o, acc, operand, rv, held.index)
             # Found again, since registers are few in the loop above.
             row, own_head, own_batch = walk.at(work)
             slot = own_batch if packing is None else packing.query_batch(own_batch)
             places = (walk.sequence_of(own_batch), slot, slot, cute.Boolean(True))
             warpgroup.wait_group(0)
             held.release()
-            if cute.const_expr(cfg.counted):
-                counting.store(softmax.total)
             result_scale = None
             if cute.const_expr(dtype.width == 8):
                 result_scale = value_scale
@@ -305,44 +276,32 @@ def forward_kernel(
             work = walk.following(work)
 
 
-def softmax_options(dtype, cfg):
-    """The offset and the slack of the weights' exponents, and if weights are summed as they are."""
-    slack = 0
-    if cfg.lazy:
-        slack = NARROW_SLACK if dtype.width == 8 else SLACK
-    return NARROW_OFFSET - slack if dtype.width == 8 else 0, slack, not cfg.counted
+def make_weights(softmax, scores, scales, turn):
+    """Make scores into weights, and `scales` into what the rows' sums are multiplied by."""
+    by_row, cfg = as_rows(scores), turn[-1]
+    largest = softmax.find_largest(by_row)
+    if cfg.alternate:
+        take_turn(turn[0], cfg)
+    for r, factor in enumerate(softmax.weigh(by_row, largest)):
+        scales[r] = factor
+    if cfg.pinned:
+        # LLVM would sink the sums behind the wait for the values.
+        pin_in_registers(softmax.total)
+    if cfg.alternate:
+        # No sum is below 0, which compilers do not know: the turn ends behind the exponentials.
+        below = softmax.total[0] < 0.0
+        for r in range(1, cute.size(softmax.total)):
+            below = below | (softmax.total[r] < 0.0)
+        group, *rest = turn
+        give_turn_again(cute.where(below, 0, group), *rest)
 
 
-@cute.jit
-def rescale(sums, scales, counting, cfg: cute.Constexpr):
+def rescale(sums, scales):
     """Multiply each of a thread's rows by its number, behind the products that have been started:
     LLVM would do it ahead of them.
     """
     pin_in_registers(scales)
-    if cute.const_expr(cfg.lazy):
-        changed = scales[0] != 1.0
-        for r in cute.range_constexpr(1, cute.size(scales)):
-            changed = changed | (scales[r] != 1.0)
-        if arch.vote_any_sync(changed):
-            scale_each(sums, scales, counting)
-    else:
-        scale_each(sums, scales, counting)
-
-
-def scale_each(sums, scales, counting):
-    """Multiply each of a thread's rows, and their sums of weights if those are counted."""
-    factors = [scales[r] for r in range(cute.size(scales))]
-    scale_rows(sums, factors)
-    if counting is not None:
-        scale_rows(as_rows(counting.sums), factors)
-
-
-def convert(scores, weights, made):
-    """Convert weights into registers that lie as those of the operand, before this point."""
-    cute.make_tensor(made.iterator, weights.layout).store(
-        scores.load().to(made.element_type).reshape(weights.shape)
-    )
-    pin_in_registers(made)
+    scale_rows(sums, [scales[r] for r in range(cute.size(scales))])
 
 
 def advance(at):
@@ -353,17 +312,22 @@ def advance(at):
         at.advance()
 
 
+def has_turns(cfg):
+    """True if warpgroups take turns, at products or exponentials."""
+    return (cfg.turns or cfg.alternate) and cfg.groups > 1
+
+
 @cute.jit
 def take_turn(group, cfg: cute.Constexpr):
     """Wait until warpgroup `group`, counted from 1, may multiply."""
-    if cute.const_expr(cfg.turns and cfg.groups > 1):
+    if cute.const_expr(has_turns(cfg)):
         arch.barrier(barrier_id=group, number_of_threads=256)
 
 
 @cute.jit
 def give_turn(group, more, cfg: cute.Constexpr):
     """Let the next warpgroup multiply; that after the last is the first, if there is `more`."""
-    if cute.const_expr(cfg.turns and cfg.groups > 1):
+    if cute.const_expr(has_turns(cfg)):
         if group < cfg.groups:
             arch.barrier_arrive(group + 1, 256)
         elif more:
@@ -373,7 +337,7 @@ def give_turn(group, more, cfg: cute.Constexpr):
 @cute.jit
 def give_turn_again(group, more, walk, work, cfg: cute.Constexpr):
     """Let the next warpgroup multiply, if this one has `more` to do in its task, or another one."""
-    if cute.const_expr(cfg.turns and cfg.groups > 1):
+    if cute.const_expr(has_turns(cfg)):
         give_turn(group, more or walk.following(work) < walk.total, cfg)
 
 
@@ -413,14 +377,12 @@ def multiply_scores(mma, scores, rq, query_stage, rk, stage):
 
 
 @cute.jit
-def multiply_values(mma, acc, weights, rv, stage, counting):
+def multiply_values(mma, acc, weights, rv, stage):
     """Start O += P V with a stage of values."""
     mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.fence()
     for b in cute.range_constexpr(cute.size(weights, mode=[2])):
         cute.gemm(mma, acc, weights[None, None, b], rv[None, None, b, stage], acc)
-        if cute.const_expr(counting is not None):
-            counting.add(weights[None, None, b])
     warpgroup.commit_group()
 
 
@@ -437,7 +399,7 @@ def smem_layouts(dtype, head_k, head_v, cfg):
 
 def check_packing(cfg, dtype):
     """Raise DSLTypeError for a configuration or a type without loads of boxes."""
-    if not cfg.box or cfg.box % 8 or cfg.tile[1] % cfg.box or cfg.cluster > 1 or dtype.width != 16:
+    if not cfg.box or cfg.box % 8 or cfg.tile[1] % cfg.box or dtype.width != 16:
         raise DSLTypeError(
             f"attention on Hopper has no packed or paged sequences with {cfg}",
             hint="box= is a multiple of 8 that divides the tile's keys; elements have 16 bits",
@@ -476,10 +438,10 @@ def forward(
     """
     (m, n), head_k, head_v, dtype = cfg.tile, q.shape[1], out.shape[1], q.element_type
     step = 256 // dtype.width
-    if cute.const_expr(m % ROWS or not 1 <= cfg.groups <= 3 or n % step or n > 256):
+    if cute.const_expr(m % ROWS or not 1 <= cfg.groups <= 4 or n % step or n > 256):
         raise DSLTypeError(
             f"attention on Hopper has no tile {cfg.tile}",
-            hint=f"queries are 64, 128 or 192, keys a multiple of {step} up to 256",
+            hint=f"queries are 64, 128, 192 or 256, keys a multiple of {step} up to 256",
         )
     layouts = smem_layouts(dtype, head_k, head_v, cfg)
     mma_s = sm90.make_trivial_tiled_mma(
@@ -501,13 +463,6 @@ def forward(
         tiler_mn=(ROWS, head_v),
         a_source=warpgroup.OperandSource.RMEM,
     )
-    if cute.const_expr(cfg.cluster > 1 and not variant.is_unbounded):
-        raise DSLTypeError(
-            "attention on Hopper has no clusters for causal masks, windows and masks of the user's",
-            hint="blocks of a cluster visit the same tiles of keys: take cluster=1",
-        )
-    plain, multicast = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileG2SMulticastOp()
-    shared = multicast if cfg.cluster > 1 else plain
     tensors = (q, k, v if dtype.width == 8 else cute.select(v, [1, 0, 2, 3]))
     keys, queries, heads = n, q.shape[0], q.shape[2] * q.shape[3]
     if cute.const_expr(packing is not None):
@@ -525,10 +480,10 @@ def forward(
         widths = box_width(cfg, head_k), box_width(cfg, head_v)
     tiles = ((m, head_k), (keys, widths[0]), (widths[1], keys))
     loads: list = []
-    ways = ((plain, 1), (shared, cfg.cluster), (shared, cfg.cluster))
-    for x, layout, tile, (op, blocks_each) in zip(tensors, layouts, tiles, ways, strict=True):
+    op = cpasync.CopyBulkTensorTileG2SOp()
+    for x, layout, tile in zip(tensors, layouts, tiles, strict=True):
         one = cute.composition(cute.select(layout, [0, 1]), tile)
-        loads += cpasync.make_tiled_tma_atom(op, x, one, tile, blocks_each)
+        loads += cpasync.make_tiled_tma_atom(op, x, one, tile)
     swizzle = cute.Int32(1)
     is_even = cute.Boolean(True)
     if cute.const_expr((variant.right is not None or variant.mask is not None) and not cfg.by_head):
@@ -540,17 +495,15 @@ def forward(
         swizzle = cute.min(group * fitting, heads)
         sections = cute.ceil_div(heads, swizzle)
         is_even = sections == 1 or (sections % 2 == 0 and sections <= MOST_SECTIONS)
-    grid = cute.Int32(cute.round_up(cute.ceil_div(queries, m), cfg.cluster) * heads)
+    grid = cute.Int32(cute.ceil_div(queries, m) * heads)
     if cute.const_expr(cfg.persistent):
         # Else the order in which multiprocessors become free is a better share of the work.
-        resident = cute.max(blocks // cfg.cluster * cfg.cluster, cfg.cluster)
-        grid = cute.where(is_even, cute.min(grid, resident), grid)
+        grid = cute.where(is_even, cute.min(grid, blocks), grid)
     scalars = (packing, scale, value_scale, swizzle)
     static = (mma_s, mma_o, dtype, variant, cfg)
     forward_kernel(*loads, out, lse, extras, scales, *scalars, *static).launch(
         grid=(grid, 1, 1),
         block=(cfg.threads, 1, 1),
-        cluster=(cfg.cluster, 1, 1),
         stream=stream,
         min_blocks_per_mp=1,
     )

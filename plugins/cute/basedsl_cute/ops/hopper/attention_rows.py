@@ -120,20 +120,17 @@ def box_at(x, mode, rows, first, count, head, batch):
     return cute.domain_offset(behind, x[None, None, head, first + count, batch])
 
 
-def tma_tile(atom, x, staged, tile, at, head, batch, cfg=None):
-    """The stages of a tile in shared memory and its tiles in global memory, as TMA copies them; for
-    the blocks of a cluster with `cfg`.
-    """
-    tiles = cute.local_tile(x[None, None, head, batch], tile, at)
-    return partition(atom, staged, tiles, 1 if cfg is None else cfg.cluster)
+def tma_tile(atom, x, staged, tile, at, head, batch):
+    """The stages of a tile in shared memory and its tiles in global memory, as TMA copies them."""
+    return partition(atom, staged, cute.local_tile(x[None, None, head, batch], tile, at))
 
 
-def partition(atom, staged, tiles, blocks=1):
-    """Shared and global memory as TMA copies them, for one of the blocks of a cluster."""
+def partition(atom, staged, tiles):
+    """Shared and global memory as TMA copies them."""
     return cpasync.tma_partition(
         atom,
-        arch.make_warp_uniform(arch.block_idx_in_cluster()) if blocks > 1 else 0,
-        cute.make_layout(blocks),
+        0,
+        cute.make_layout(1),
         cute.group_modes(staged, 0, 2),
         cute.group_modes(tiles, 0, 2),
     )
@@ -145,18 +142,17 @@ class TileLoads:
     def __init__(self, sides, heads, cfg, tile, batches, head, key_head):
         (load_q, tma_q, sq), (load_k, tma_k, sk), (load_v, tma_v, sv) = sides
         (m, n), (head_k, head_v), batch = cfg.tile, heads, batches
-        self.mask = (1 << cfg.cluster) - 1 if cfg.cluster > 1 else None
         self.of_queries = (
             load_q,
             *tma_tile(load_q, tma_q, sq, (m, head_k), (tile, 0), head, batch),
         )
         self.of_keys = (
             load_k,
-            *tma_tile(load_k, tma_k, sk, (n, head_k), (None, 0), key_head, batch, cfg),
+            *tma_tile(load_k, tma_k, sk, (n, head_k), (None, 0), key_head, batch),
         )
         self.of_values = (
             load_v,
-            *tma_tile(load_v, tma_v, sv, (head_v, n), (0, None), key_head, batch, cfg),
+            *tma_tile(load_v, tma_v, sv, (head_v, n), (0, None), key_head, batch),
         )
 
     def queries(self, stage):
@@ -174,13 +170,7 @@ class TileLoads:
 
     def _start(self, side, number, stage):
         atom, to, source = side
-        cute.copy(
-            atom,
-            source[None, number],
-            to[None, stage.index],
-            tma_bar_ptr=stage.barrier,
-            mcast_mask=self.mask,
-        )
+        cute.copy(atom, source[None, number], to[None, stage.index], tma_bar_ptr=stage.barrier)
 
 
 class BoxLoads:

@@ -15,13 +15,12 @@ class Walk:
     sections `by_head`, go backwards over the blocks in every second round instead.
     """
 
-    def __init__(self, variant, sequence, extras, shape, swizzle, cfg, cluster=1):
+    def __init__(self, variant, sequence, extras, shape, swizzle, cfg):
         self.variant, self.sequence, self.extras = variant, sequence, extras
         (self.rows, self.keys), self.by_head = cfg.tile, cfg.by_head
         self.swizzle = swizzle
         self.heads, self.batches = shape[2], shape[3]
-        # Blocks of a cluster have tiles of the same head: the last may be none.
-        self.tiles = cute.round_up(cute.ceil_div(sequence.queries, self.rows), cluster)
+        self.tiles = cute.ceil_div(sequence.queries, self.rows)
         self.total = cute.Int32(self.tiles * self.heads * self.batches)
 
     def sequence_of(self, batch):

@@ -13,6 +13,7 @@ import math
 from typing import Any
 
 from basedsl_cute.ops.hopper import config, parallel_split_k
+from basedsl_cute.ops.hopper.config import SHARED_MEMORY
 from basedsl_cute.ops.hopper.split_k_gemm import Config
 
 __all__ = ["CANDIDATES", "choose_hopper_kernel", "ranked_hopper_kernels"]
@@ -36,6 +37,12 @@ CANDIDATES: tuple[dict[str, Any], ...] = (
     {"tile": (128, 128), "stages": 3, "blocks_per_sm": 2, "consumers": 2},
 )
 _MIN_STEPS = 4  # of K for each block
+# Balanced tiles have all of the shorter mode: the most rows, and the most columns for each number
+# of warpgroups, which keep the sums in registers.
+_MOST_ROWS = 192
+_MOST_COLUMNS = {1: 256, 2: 256, 3: 176}
+_LEAST_TO_BALANCE = 2.0  # microseconds of loads from device memory
+_BALANCED_WORTH = (0.93, 1.0)  # the part of the others' time to reach: up to 16 rows, and for more
 _MOST_ROUNDS = 2  # of tiles over the multiprocessors, where blocks of a cluster share K
 
 _CLOCK = 1750.0  # cycles in a microsecond
@@ -56,6 +63,11 @@ _REDUCTION = 2.0  # microseconds of the kernel that reduces partial sums
 _REDUCED = 3.5e6  # bytes that it reads or writes in a microsecond
 _NOT_WORTH = 2.0  # times the shortest time by the model: what takes longer is not measured
 _HOPPER = (1.0, 1.2)  # offset (microseconds) and factor on the model of `ops.hopper.config`
+# Medians of measured by modelled times, of 560 products in three runs (bench/results): of several
+# blocks on a multiprocessor by the rows of a tile, and of pairs of wide tiles of 64 rows, for a K
+# of 1,024 or more.
+_SHARED = {64: 1.1, 128: 0.95}
+_PAIRS_OF_64 = 1.2
 
 
 def choose_hopper_kernel(
@@ -208,6 +220,11 @@ def _one_kernel(
         if not stores or _is_candidate(c, min(m, n))
     )
     time, cfg = min(every, key=lambda found: found[0])
+    if batches == 1 and once > _LEAST_TO_BALANCE:
+        for other in balanced_configurations(m, n, bits, processors):
+            its = _estimated_time(other, m, n, k, 1, bits, once, processors)
+            if its < _BALANCED_WORTH[min(m, n) > 16] * time:
+                time, cfg = its, other
     if stores:
         its, hopper = _fastest_hopper(m, n, k, batches, bits, bits_of_c, processors)
         if its <= time:
@@ -227,7 +244,10 @@ def _fastest_hopper(
         cycles = config.modelled_cycles(cfg, m * batches, n, k, bits, processors, bits_of_c)
         tiles = -(-m // cfg.tile[0]) * -(-n // cfg.tile[1]) * batches
         loading = max(1.0, _LOADING * processors / min(tiles, processors))
-        return _HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once * loading)
+        is_wide_pair = cfg.tile[0] == 64 and cfg.tile[1] > 96 and cfg.cluster != (1, 1)
+        is_slow = is_wide_pair and k * bits >= 1024 * 16
+        factor = _PAIRS_OF_64 if is_slow else 1.0
+        return factor * (_HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once * loading))
 
     best, found = math.inf, None
     every = (*_candidates(bits), _others(bits))
@@ -251,6 +271,29 @@ def _configurations(bits: int, swap: bool) -> list[Config]:
         for c in CANDIDATES
         for split in _splits(*c["tile"])
     ]
+
+
+def balanced_configurations(m: int, n: int, bits: int, processors: int) -> list[Config]:
+    """The configurations of `split_k_gemm` for few rows or columns, in which each multiprocessor
+    has one block, or two after each other: a tile with all of the shorter mode, and as much of the
+    longer one as makes so many tiles.
+    """
+    shorter, longer = min(m, n), max(m, n)
+    rows = -(-shorter // 64) * 64
+    if rows > _MOST_ROWS:
+        return []
+    consumers = rows // 64
+    unit = 16 if bits == 8 else 8  # wgmma multiplies integers by 16 columns, and others by 8
+    found = []
+    for rounds in (1, 2):
+        for split in (1, 2, 4):
+            columns = -(-longer * split // (processors * rounds) // unit) * unit
+            if not 16 <= columns <= _MOST_COLUMNS[consumers]:
+                continue
+            tile = (rows, columns, 1024 // bits)
+            stages = min(12, (SHARED_MEMORY - 2048) // ((rows + columns) * 128))
+            found.append(Config(tile, stages, consumers, split, swap=m > n))
+    return found
 
 
 def _is_candidate(cfg: Config, shorter: int) -> bool:
@@ -292,8 +335,11 @@ def _estimated_time(
     alone = max(together * steps * step, together * out, steps * step + out)
     loaded = blocks * steps * 128 * (min(rows, across) + min(columns, along))
     once *= max(1.0, _LOADING * processors / min(blocks, processors))
-    once *= 1 + _RELOADED * (-(-along // columns) - 1)
+    # The tiles along the shorter mode: the longer operand is loaded for each.
+    repeated = -(-along // columns) if along <= across else -(-across // rows)
+    once *= 1 + _RELOADED * (repeated - 1)
     if rounds > 1:
         once *= rounds * places / blocks  # not all blocks load in the last round
     begin = _KERNEL + _BLOCK * min(blocks, 4 * processors) + _CLUSTER_BLOCK * (cfg.split - 1)
-    return begin + max(once, loaded / _L2, rounds * alone / _CLOCK)
+    factor = _SHARED[rows] if cfg.blocks_per_sm > 1 and columns * rows != 64 * 16 else 1.0
+    return factor * (begin + max(once, loaded / _L2, rounds * alone / _CLOCK))

@@ -31,6 +31,7 @@ class GuardedBytes:
     reason: Note
     hint: str
     in_front: bool = False  # of a dependent launch
+    is_read: bool = False  # not to be written; reads do no harm
     note: Callable[[], None] | None = None
 
 
@@ -40,6 +41,8 @@ def check_guards(g: Any, a: MemoryAccess, segment: Segment, offset: Any, lanes: 
         return
     first = segment.base + offset
     for guard in g.launch.guards:
+        if guard.is_read and a.verb == "read":
+            continue
         meets = (first < guard.high) & (first + a.nbytes > guard.low)
         if not meets.any():
             continue
@@ -53,7 +56,7 @@ def check_guards(g: Any, a: MemoryAccess, segment: Segment, offset: Any, lanes: 
         lane = at if lanes is None else int(lanes[at])
         error = RaceError(
             f"race on global memory: this {a.verb} touches element {element} of `{segment.name}` "
-            "before it is written",
+            f"{'while it may be read' if guard.is_read else 'before it is written'}",
             a.site,
             g.thread(lane),
             notes=(guard.reason,),
@@ -85,17 +88,23 @@ def guard_store(
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """The memory that a kernel may have written: its name, and address ranges."""
+class KernelInFront:
+    """The memory that a kernel may have written, and what it may have read: address ranges."""
 
     kernel: str
-    ranges: tuple[tuple[int, int], ...]
+    written: tuple[tuple[int, int], ...]
+    read: tuple[tuple[int, int], ...]
 
     def guards(self) -> list[GuardedBytes]:
         """The guards of a launch that depends on the kernel."""
         reason = f"the kernel in front, {self.kernel}, may not have written it yet", None
         hint = "cute.arch.griddepcontrol_wait() before the first access to what it writes"
-        return [GuardedBytes(low, high, None, reason, hint, True) for low, high in self.ranges]
+        found = [GuardedBytes(low, high, None, reason, hint, True) for low, high in self.written]
+        reason = f"the kernel in front, {self.kernel}, may not have read it yet", None
+        hint = "cute.arch.griddepcontrol_wait() before the first write to what it reads"
+        for low, high in self.read:
+            found.append(GuardedBytes(low, high, None, reason, hint, True, is_read=True))
+        return found
 
 
 def end_dependency(launch: Any) -> None:

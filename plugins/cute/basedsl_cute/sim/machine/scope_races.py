@@ -4,6 +4,7 @@ ISA, "Morally strong operations").
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,22 +36,14 @@ def check_ranks(
     """Report strong accesses of two ranks to one word unless both have the system's scope: of
     narrower ones the memory model makes no promise (PTX ISA, "Morally strong operations").
     """
-    for other in (STRONG_WRITE,) if kind == STRONG_READ else (STRONG_WRITE, STRONG_READ):
-        words = history.last[other]
-        if words is None:
-            continue
-        before = words.take(index)
-        late = (before != 0) & (checker.shared.ranks_of(before & THREADS) != checker.rank)
-        if a.scope == SYSTEM_SCOPE and late.any():
-            events, which = np.unique(before >> EVENT_SHIFT, return_inverse=True)
-            accesses = [checker.events[event] for event in events.tolist()]
-            narrow = [e is not None and e.scope != SYSTEM_SCOPE for e in accesses]
-            late &= np.array(narrow)[which.reshape(late.shape)]
-        if late.any():
-            late &= checker.unordered(g, before, thread)
-        if late.any():
-            found = checker.race(g, a, segment, history, index, before, thread, who, other, late)
-            report(g.launch, "races", found)
+
+    def apart(others: Any) -> Any:
+        return checker.shared.ranks_of(others) != checker.rank
+
+    def is_wide(one: MemoryAccess) -> bool:
+        return one.scope == SYSTEM_SCOPE
+
+    _check_last(checker, g, a, segment, history, index, thread, who, kind, apart, is_wide)
 
 
 def check_blocks(
@@ -76,16 +69,40 @@ def check_blocks(
             last |= np.int64((len(checker.events) - 1) << EVENT_SHIFT)
             found = checker.race(g, a, segment, history, index, last, thread, who, kind, late)
             report(g.launch, "races", found)
+
+    def apart(others: Any) -> Any:
+        return checker.distance(others, thread) == GRID
+
+    def is_wide(one: MemoryAccess) -> bool:
+        return one.wide
+
+    _check_last(checker, g, a, segment, history, index, thread, who, kind, apart, is_wide)
+
+
+def _check_last(
+    checker: Any,
+    g: Any,
+    a: MemoryAccess,
+    segment: Segment,
+    history: WordHistory,
+    index: Any,
+    thread: Any,
+    who: Any,
+    kind: int,
+    apart: Callable[[Any], Any],
+    is_wide: Callable[[MemoryAccess], bool],
+) -> None:
+    """Report the last strong accesses of threads that are `apart`, where one of two is not wide."""
     for other in (STRONG_WRITE,) if kind == STRONG_READ else (STRONG_WRITE, STRONG_READ):
         words = history.last[other]
         if words is None:
             continue
         before = words.take(index)
-        late = (before != 0) & (checker.distance(before & THREADS, thread) == GRID)
-        if a.wide and late.any():
+        late = (before != 0) & apart(before & THREADS)
+        if is_wide(a) and late.any():
             events, which = np.unique(before >> EVENT_SHIFT, return_inverse=True)
             accesses = [checker.events[event] for event in events.tolist()]
-            narrow = [e is not None and not e.wide for e in accesses]
+            narrow = [e is not None and not is_wide(e) for e in accesses]
             late &= np.array(narrow)[which.reshape(late.shape)]
         if late.any():
             late &= checker.unordered(g, before, thread)

@@ -296,7 +296,7 @@ class Multiprocessor:
         warp.time = max(begun, warp.time + step.chain)
         for one in step.long:
             if one.kind == "tensor core":
-                self._mma(warp, one)
+                self._multiply(warp, one)
             else:
                 done = max(self.free["shared"], warp.time) + one.count / self.rates.warp
                 self.free["shared"] = done
@@ -315,13 +315,18 @@ class Multiprocessor:
         self.busy[unit] += cost
         return self.free[unit]
 
+    def _multiply(self, warp: Warp, one: ProfiledOperation) -> None:
+        if one.op.name == "cute.ptx_wgmma":
+            self._wgmma(warp, one)
+        else:
+            self._mma(warp, one)
+
     def _mma(self, warp: Warp, one: ProfiledOperation) -> None:
         warp.time = self._take(warp, "issue", one.count)
         cost = one.flops / (self.rates.mma / PARTITIONS)
         done = self._take(warp, "tensor", cost)
         warp.ready[one] = done + self.rates.mma_latency - cost
-        what = "wgmma" if one.op.name == "cute.ptx_wgmma" else "mma"
-        self._slice("tensor cores", f"{_line(one)} {what}", done - cost, cost, warp.block)
+        self._slice("tensor cores", f"{_line(one)} mma", done - cost, cost, warp.block)
         # A warp goes on while the unit works, but only so far ahead.
         part = self.partitions[warp.number % PARTITIONS]
         warp.time = max(warp.time, part["tensor"] - 2 * cost)
@@ -331,15 +336,13 @@ class Multiprocessor:
         one, name = step.first, step.first.op.name
         if one.memory is not None:
             self._touch(warp, one, data)
-        elif name == "cute.ptx_wgmma":
-            self._wgmma(warp, one)
         elif name.startswith("nvvm.tcgen05.mma"):
             self._tcgen05(warp, one, data)
         elif name == "nvvm.tcgen05.commit":
             for place in data or ():
                 self._arrive(warp.block, place, max(warp.group, warp.time))
         elif one.kind == "tensor core":
-            self._mma(warp, one)
+            self._multiply(warp, one)
         elif one.kind == "warp":
             step_long = self._serve("shared", warp.time, one.count / self.rates.warp)
             warp.ready[one] = step_long + self.rates.warp_latency

@@ -47,11 +47,13 @@ _ASYNCHRONOUS = frozenset(
 
 class RaceFacts(NamedTuple):
     """Facts of a kernel's code for the race check. `written` are the numbers of arguments that it
-    may write through, None if that is not known; `syncs` says that fences, atomics or accesses with
+    may write through, None if that is not known, and `read` those that it is known to read through;
+    `syncs` says that fences, atomics or accesses with
     an order are there, and `asynchronous` that units besides the threads use shared memory.
     """
 
     written: frozenset[int] | None
+    read: frozenset[int]
     syncs: bool
     asynchronous: bool
 
@@ -63,6 +65,7 @@ class RaceFacts(NamedTuple):
         known = "run_ptx" not in names and all(a.root is not None for a in writes)
         return RaceFacts(
             frozenset(a.root for a in writes if a.root is not None) if known else None,
+            frozenset(a.root for a in accesses if a.reads and a.root is not None),
             "run_ptx" in names or any(a.strong for a in accesses),
             not _ASYNCHRONOUS.isdisjoint(names),
         )
