@@ -27,6 +27,7 @@ from time import perf_counter
 
 from goals import COMPILE
 
+PROGRAMS = Path(__file__).resolve().parents[1] / "tests" / "cute" / "programs"
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "cute"
 
 # The stages of a compilation by what one would call them. What the rows leave over is the types of
@@ -99,11 +100,41 @@ def arrays(name):
         config = flash.HOPPER_CONFIGS[128][1]
         static = 1.0, 1.0, 4, 256, 132, 128, 128, Variant(), config, 0
         return flash._launch, (*tensors, *nothing, *static)
+    if name.startswith("program: "):
+        return program(name.removeprefix("program: "), of)
     from basedsl_cute.ops.hopper.gemm import Config, choose_config, gemm
 
     config = Config() if name == "hopper_gemm" else choose_config(4096, 4096, 4096, 16, 132)
     half = [np.zeros(shape, np.float16) for shape in ((256, 128), (256, 128), (256, 256))]
     return gemm, (*half, cute.Int32(4), config)
+
+
+def program(name, of):
+    """A program as users of CuTe write them (`tests/cute/programs`), with dynamic shapes."""
+    import operator
+
+    import numpy as np
+
+    import basedsl_cute as cute
+
+    sys.path.insert(0, str(PROGRAMS))
+    stream = cute.cuda.default_stream()
+    if name == "elementwise":
+        import elementwise_apply
+
+        a, b, c = (of((512, 1024)).mark_layout_dynamic() for _ in range(3))
+        return elementwise_apply.elementwise_apply, (operator.add, [a, b], c)
+    if name == "Hopper GEMM":
+        import hopper_classic
+
+        gemm = hopper_classic.HopperWgmmaGemmKernel(cute.Float32, (128, 256), (2, 1))
+        halves = (of((512, 512, 1), np.float16).mark_layout_dynamic(1) for _ in range(3))
+        return type(gemm).__call__, (gemm, *halves, stream)
+    import hopper_fmha
+
+    attention = hopper_fmha.HopperFmha(128, n_block=128, causal=True, wgs=2)
+    tensors = (of((1, 256, 2, 128), np.float16).mark_layout_dynamic(3) for _ in range(4))
+    return type(attention).__call__, (attention, *tensors, None, 0.1, stream)
 
 
 CASES = (
@@ -115,6 +146,9 @@ CASES = (
     "hopper_gemm",
     "hopper_gemm of 4096^3",  # as it is chosen for that size: ptxas takes longer
     "attention",
+    "program: elementwise",
+    "program: Hopper GEMM",
+    "program: attention by wgmma",
 )
 
 

@@ -22,7 +22,7 @@ with `:=` in an operand remains Python. Statements directly in class bodies rema
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -435,21 +435,25 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def tested_conditions(tree: ast.AST) -> set[ast.BoolOp]:
-    """Return each `and` and `or` of which only the truth is asked: in a condition, below `not`."""
+def tested_conditions(nodes: Iterable[ast.AST]) -> set[ast.BoolOp]:
+    """Return each `and` and `or` of which only the truth is asked, where Python jumps on it."""
     found: set[ast.BoolOp] = set()
 
     def add(node: ast.expr | None) -> None:
-        if isinstance(node, ast.BoolOp):
-            found.add(node)
-            for value in node.values:
-                add(value)
+        match node:
+            case ast.BoolOp():
+                found.add(node)
+                for value in node.values:
+                    add(value)
+            case ast.UnaryOp(op=ast.Not()):
+                add(node.operand)
+            case ast.IfExp():
+                add(node.body)
+                add(node.orelse)
 
-    for node in walk(tree):
+    for node in nodes:
         if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
             add(node.test)
-        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            add(node.operand)
         elif isinstance(node, ast.comprehension):
             for condition in node.ifs:
                 add(condition)

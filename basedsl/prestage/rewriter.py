@@ -86,11 +86,11 @@ def _mangle(unit: Unit) -> None:
 
 
 def _desugar(unit: Unit) -> None:
+    unit.tested = tested_conditions(unit.nodes)
     desugar(unit.tree, unit.nodes, unit.fresh, unit.resolver)
     unit.scopes = analyse_scopes(unit.tree)
     if separate_comprehensions(unit.scopes, unit.captured, unit.fresh):
         unit.scopes = analyse_scopes(unit.tree)
-    unit.tested = tested_conditions(unit.tree)
     unit.assignment = analyse_assignment(unit.scopes)
 
 

@@ -30,7 +30,7 @@ def copy_nothing(source, there, left, pitch, dtype, lines, columns):
 
 
 @cute.jit
-def wait_for_nothing(w, source, m, rows, parts, turn, plan):
+def wait_for_nothing(w, source, m, turn):
     pass
 
 

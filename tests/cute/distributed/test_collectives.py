@@ -203,6 +203,22 @@ def test_errors():
         wrong(lambda rank, space: space.all_to_all_rows(x, x, x.copy(), x))
 
 
+def test_a_rank_that_sends_and_gets_no_rows():
+    x = [np.zeros((0, 8), np.float32), np.ones((3, 8), np.float32)]
+    sizes = [np.array(n, np.int32) for n in ([0, 0], [0, 3])]
+    y, got = [np.zeros((3, 8), np.float32) for _ in x], [np.ones(2, np.int32) for _ in x]
+    y[0] = y[0][:0]
+    run(2, 0, lambda rank, space: space.all_to_all_rows(x[rank], sizes[rank], y[rank], got[rank]))
+    assert (y[1] == 1).all() and [each.tolist() for each in got] == [[0, 0], [0, 3]]
+    run(2, 0, lambda rank, space: space.all_reduce_norm(x[0], x[0].copy(), x[1][0], x[0].copy()))
+
+
+@pytest.mark.parametrize("options", [{"blocks": 0}, {"threads": 33}, {"threads": 2048}])
+def test_workspaces_of_no_size(options):
+    with sim.ranks(2) as world, pytest.raises(DSLCallError, match="a workspace of"):
+        simulated_workspaces(world, **options)
+
+
 def test_a_rank_that_does_not_come_is_an_error_of_the_others():
     x = arrays(2, 64, np.float32)
     with sim.ranks(2) as world:

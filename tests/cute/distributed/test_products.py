@@ -162,6 +162,14 @@ def test_errors():
         wrong(lambda rank, space: space.all_gather_matmul(x, weight.astype(np.float32), y))
     with pytest.raises(DSLTypeError, match="x has rows that are no multiples of 8 elements"):
         wrong(lambda rank, space: space.all_gather_matmul(x[:, :4].copy(), weight, y))
+    with pytest.raises(DSLTypeError, match="x is of BFloat16, y of Float16"):
+        wrong(lambda rank, space: space.all_gather_matmul(x, weight, y.astype(np.float16)))
+    with pytest.raises(DSLTypeError, match="the config is a str, not a Config"):
+        wrong(lambda rank, space: space.all_gather_matmul(x, weight, y, "tune"))
+    with pytest.raises(DSLCallError, match="a product over no elements"):
+        wrong(lambda rank, space: space.all_gather_matmul(x[:, :0], weight[:, :0], y))
+    wrong(lambda rank, space: space.all_gather_matmul(x[:0], weight, y[:0]))  # no rows, no work
+    wrong(lambda rank, space: space.matmul_all_reduce(x, weight[:0], y[:64, :0]))
     with pytest.raises(DSLCallError, match="63 rows are no 2 equal parts"):
         wrong(lambda rank, space: space.matmul_reduce_scatter(x[:63], weight, y[:32]))
 

@@ -192,6 +192,23 @@ def test_the_host_reaches_no_peer():
         x[0].peer(1)
 
 
+def test_the_symmetric_tensor_of_another_rank_or_world():
+    with sim.ranks(2) as world:
+        x = simulated(world, SIZE)
+        y = np.zeros(SIZE, np.float32)
+        text = "simulated rank 0 passes the symmetric tensor of rank 1"
+        with pytest.raises(DSLCallError, match=text):
+            world.run(lambda rank: wait_for_rank_1(x[1 - rank], y))
+    with sim.ranks(2) as other, pytest.raises(DSLCallError, match="is of another world"):
+        other.run(lambda rank: wait_for_rank_1(x[rank], y))
+
+
+@pytest.mark.parametrize("timeout", [0, -1, 3601, None])
+def test_limits_that_are_none(timeout):
+    with sim.ranks(2) as world, pytest.raises(DSLCallError, match="a time limit is above 0"):
+        simulated(world, SIZE, timeout=timeout)
+
+
 def test_a_closed_tensor_is_named():
     world, x = one_rank()
     x[1].close()

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from basedsl import DSLCallError, DSLError, DSLTypeError  # noqa: E402
+from basedsl import DSLCallError, DSLError, DSLRuntimeError, DSLTypeError  # noqa: E402
 from basedsl_cute import distributed  # noqa: E402
 from basedsl_cute.ops import distributed as ops  # noqa: E402
 from basedsl_cute.ops.distributed import launches  # noqa: E402
@@ -104,7 +104,23 @@ def test_memory_that_no_peer_reaches(group):
         distributed.from_torch(torch.zeros(3), group)
 
 
+def test_groups_and_tensors_that_do_not_fit(group):
+    x = torch.ones(4, 8)
+    with pytest.raises(DSLTypeError, match="an object of type int is no process group"):
+        ops.all_reduce(x, 3)
+    for call in (ops.all_gather, ops.reduce_scatter):
+        with pytest.raises(DSLTypeError, match="takes tensors with rows, not a scalar"):
+            call(torch.ones(()))
+    for call in (ops.all_gather_matmul, ops.matmul_reduce_scatter, ops.matmul_all_reduce):
+        with pytest.raises(DSLTypeError, match=r"takes two matrices, and x has 3 mode\(s\)"):
+            call(torch.ones(2, 4, 8), x)
+        with pytest.raises(DSLTypeError, match="and weight has 1 mode"):
+            call(x, x[0])
+
+
 def test_without_a_process_group():
+    with pytest.raises(DSLRuntimeError, match="there is no process group yet"):
+        ops.all_reduce(torch.ones(4))
     with pytest.raises(DSLCallError, match="not in the process group"):
         distributed.from_torch(torch.zeros(3))
 

@@ -47,6 +47,14 @@ def test_rms_norm_with_a_residual():
         torch.testing.assert_close(one, right, atol=1e-5, rtol=1e-5)
 
 
+def test_only_the_sum_is_used():
+    x, residual, weight = normal(6, 40), normal(6, 40, seed=1), normal(40, seed=2)
+    _, z = rms_norm(x, weight, residual=residual)
+    found = torch.autograd.grad((z * 3).sum(), (x, residual, weight))
+    for one, value in zip(found, (3, 3, 0), strict=True):
+        torch.testing.assert_close(one, torch.full_like(one, value))
+
+
 def test_the_operation_is_one_of_pytorch():
     x, weight = normal(6, 40), normal(40, seed=1)
     rms_norm(x, weight)

@@ -127,6 +127,10 @@ def test_balanced_tiles_fit(bits):
     assert not heuristics.balanced_configurations(193, 5504, bits, 132)
     chosen = heuristics.choose_hopper_kernel(192, 21504, 6144, 1, 16, 16, 132, True)
     assert chosen[1].tile == (192, 168, 64)
+    # Narrower pieces of rows are slower to load where N is contiguous, and few rows were slower.
+    for shape, balances in (((192, 21504, 6144), False), ((1, 4608, 3072), True)):
+        _, cfg = heuristics.choose_hopper_kernel(*shape, 1, 16, 16, 132, True, False, balances)
+        assert cfg not in heuristics.balanced_configurations(*shape[:2], 16, 132)
 
 
 def test_other_kernels_have_configurations_too():

@@ -33,6 +33,11 @@ def empty(
     where the ranks' GPUs cannot reach each other.
     """
     torch, memory = _modules()
+    if not torch.cuda.is_available():
+        raise DSLRuntimeError(
+            "PyTorch finds no GPU here",
+            hint="cute.distributed.simulated(world, shape) is memory of simulated ranks",
+        )
     device = torch.device("cuda", torch.cuda.current_device())
     made = memory.empty(tuple(shape), dtype=dtype, device=device)
     return from_torch(made, group, slots=slots, timeout=timeout, static_rank=static_rank)

@@ -77,8 +77,8 @@ def checked_limit(timeout: float) -> int:
     """The nanoseconds of a time limit in seconds. Raises DSLCallError for one that is not above 0
     and at most an hour.
     """
-    if not 0 < timeout <= 3600:
-        raise DSLCallError(f"a time limit is above 0 and at most 3600 seconds, not {timeout}")
+    if not isinstance(timeout, (int, float)) or not 0 < timeout <= 3600:
+        raise DSLCallError(f"a time limit is above 0 and at most 3600 seconds, not {timeout!r}")
     return int(timeout * 1e9)
 
 

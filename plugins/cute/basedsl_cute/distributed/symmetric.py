@@ -23,6 +23,7 @@ from basedsl_cute.distributed.signal_pad import (
 )
 from basedsl_cute.distributed.signals import Signals
 from basedsl_cute.sim import World
+from basedsl_cute.sim.machine.ranks import current_rank
 from basedsl_cute.tensors.make_tensor import make_tensor
 from basedsl_cute.tensors.tensor import Tensor
 
@@ -193,7 +194,24 @@ class SymmetricTensor:
                 "this symmetric tensor is closed: its memory may be gone",
                 hint="call the kernel before close(), which all ranks call after they have met",
             )
+        if self.world is not None:
+            self._check_simulated(self.world)
         return self.argument
+
+    def _check_simulated(self, world: World) -> None:
+        here = current_rank()
+        if here is None:
+            return
+        if here.world is not world:
+            raise DSLCallError(
+                "this symmetric tensor is of another world of simulated ranks",
+                hint="call the kernel in run() of the world that simulated() got",
+            )
+        if here.rank != self._rank:
+            raise DSLCallError(
+                f"simulated rank {here.rank} passes the symmetric tensor of rank {self._rank}",
+                hint="simulated() gives one for each rank: x[rank]",
+            )
 
     def check(self) -> None:
         """Raise PeerTimeoutError if a kernel that has run waited for a peer beyond its limit.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 TMEM_LANES = 128
 TMEM_COLUMNS = 512  # of 32 bits, in each lane
+TMEM_LANE_STRIDE = 1 << 16  # in addresses, which are lane << 16 | column
 MIN_TMEM_COLUMNS = 32  # an allocation is a power of two from here to TMEM_COLUMNS
 
 _FLOATS = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}

@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from basedsl import ArrayRecord, DSLRuntimeError, from_dlpack
+from basedsl_cute.device import driver
 from basedsl_cute.interop.jax.operations import JaxOperation
+from basedsl_cute.ops.array_libraries import library
 
 Write = Callable[..., None]
 """`write(outputs, *inputs, **options)` computes the outputs, a list of arrays, from the inputs."""
@@ -73,7 +75,7 @@ def _run(
     if not outputs[0].is_on_gpu:
         function([_of_numpy(x) for x in inputs], [_of_numpy(x) for x in outputs])
         return
-    handle = int(stream)
+    handle = driver.stream_handle(stream)
     if importlib.util.find_spec("torch") is not None:
         torch = importlib.import_module("torch")
         with (
@@ -117,8 +119,6 @@ class _Bits:
 
 
 def _of_torch(torch: Any, record: ArrayRecord) -> Any:
-    from basedsl_cute.ops.array_libraries import library
-
     if not math.prod(record.shape):
         device = torch.device("cuda", record.device[1])
         bits = torch.empty(tuple(record.shape), dtype=torch.int8, device=device)

@@ -344,22 +344,24 @@ def adjust(scores, coords, place, scale, row0, key0, area, keys, packed: cute.Co
     its heads and its queries, each (first, last).
     """
     variant, head, queries = place.variant, area[0][0], area[1]
+    of_row = [row0 + coords[r, 0][0] for r in range(cute.size(scores, mode=[0]))]
+    rows = [(head + row % packed, row // packed) for row in of_row]
+    # Column by column: what functions make of a key is needed for its few scores only.
     if cute.const_expr(variant.is_scored):
-        for r in cute.range_constexpr(cute.size(scores, mode=[0])):
-            row = row0 + coords[r, 0][0]
-            query, own = row // packed, head + row % packed
-            for c in cute.range_constexpr(cute.size(scores, mode=[1])):
-                key = key0 + coords[0, c][1]
+        for c in cute.range_constexpr(cute.size(scores, mode=[1])):
+            key = key0 + coords[0, c][1]
+            for r in cute.range_constexpr(len(rows)):
+                own, query = rows[r]
                 scores[r, c] = place.score(scores[r, c] * scale, own, query, key)
     whole = place.is_whole(*queries, key0, keys)
     if cute.const_expr(variant.mask is not None):
         whole = whole and not place.truth(*area, (key0, key0 + keys - 1)).false
     if not whole:
-        for r in cute.range_constexpr(cute.size(scores, mode=[0])):
-            row = row0 + coords[r, 0][0]
-            query, own = row // packed, head + row % packed
-            for c in cute.range_constexpr(cute.size(scores, mode=[1])):
-                seen = place.sees(own, query, key0 + coords[0, c][1])
+        for c in cute.range_constexpr(cute.size(scores, mode=[1])):
+            key = key0 + coords[0, c][1]
+            for r in cute.range_constexpr(len(rows)):
+                own, query = rows[r]
+                seen = place.sees(own, query, key)
                 scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
 
 

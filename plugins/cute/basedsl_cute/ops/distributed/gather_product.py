@@ -1,8 +1,8 @@
 """All-gather with matrix product, C = gather(X) B^T, in one kernel on Hopper.
 
 Each rank has a shard of X and all of its own B. While tensor cores multiply this rank's shard,
-warps that a product leaves idle push it to the peers, in chunks with a flag each; then come the
-tiles of the peers' shards, whose loads wait for the flags of their rows.
+warps that a product leaves idle push it to the peers, in chunks; who pushes the last one of a
+tile's rows sets its flag. Then come the tiles of the peers' shards, whose loads wait for that.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from basedsl_cute import arch, pipeline
 from basedsl_cute.distributed.signals import now
 from basedsl_cute.nvgpu import tma
 from basedsl_cute.ops.distributed.product_parts import (
+    COUNTERS,
     MOVERS,
     ShardScheduler,
     copy_part,
@@ -49,14 +50,14 @@ def _push_shard(
 
     Chunks that come faster than the link takes them would hold up the loads of the tensor cores.
     """
-    begin = now()
+    started = now()
     parts = cute.ceil_div(k, plan.columns)
     chunks = cute.ceil_div(rows, plan.lines) * parts
     own = w.rank.to(cute.Int64) * rows * k * 2
     number = take_number(w, turn)
     while number < (w.num_ranks - 1) * chunks:
         if pace > 0:
-            wait_until(begin + cute.Int64(number) * pace)
+            wait_until(started + cute.Int64(number) * pace)
         following = take_number(w, turn)  # its answer takes as long as a part of a chunk
         chunk = number % chunks
         peer = (w.rank + w.num_ranks - 1 - number // chunks) % w.num_ranks
@@ -68,25 +69,36 @@ def _push_shard(
         copy_part(source, there, left, pitch, plan.dtype, plan.lines, plan.columns)
         arch.sync_warp()
         if arch.lane_idx() == 0:
-            w.signals.notify(peer, turn + 1, chunk)
+            _count_chunk(w, peer, turn, chunk // parts, rows, parts, plan)
         number = following
 
 
 @cute.jit
-def _wait_for_rows(
-    w: Any, source: Any, m: Any, rows: Any, parts: Any, turn: Any, plan: cute.Constexpr
+def _count_chunk(
+    w: Any, peer: Any, turn: Any, line: Any, rows: Any, parts: Any, plan: cute.Constexpr
 ):
-    """Wait until the rows of tile `m` of the shard of `source` have arrived, by one warp."""
+    """Count a chunk as pushed; the last one of a tile's rows sets their flag at the peer."""
     of_a_tile = plan.cfg.tile[0] // plan.lines
-    first = m * of_a_tile
-    last = cute.min(first + of_a_tile, cute.ceil_div(rows, plan.lines))
-    w.signals.wait_all(source, turn + 1, first * parts, last * parts)
+    tile = line // of_a_tile
+    lines = cute.min(of_a_tile, cute.ceil_div(rows, plan.lines) - tile * of_a_tile)
+    slot = COUNTERS + peer * cute.ceil_div(rows, plan.cfg.tile[0]) + tile
+    before = w.signals.add_counter(slot, 1)
+    if before == (lines * parts - 1).to(cute.Uint32):
+        w.signals.set_counter(slot, 0)
+        w.signals.notify(peer, turn + 1, tile)
+
+
+@cute.jit
+def _wait_for_rows(w: Any, source: Any, m: Any, turn: Any):
+    """Wait until the rows of tile `m` of the shard of `source` have arrived, by one warp."""
+    w.signals.wait(source, turn + 1, m)
+    arch.sync_warp()
     arch.fence_proxy("async.global")
 
 
 @cute.jit
 def _load_tiles(
-    own, loads, scheduler, work, k_tiles, w, rows, k, plan: cute.Constexpr
+    own, loads, scheduler, work, k_tiles, w, rows, plan: cute.Constexpr
 ):  # fmt: skip
     """Load the tiles of A and B by one warp: A from this rank's own shard, or from what peers have
     pushed. Every other tile takes K backwards.
@@ -95,7 +107,7 @@ def _load_tiles(
     cfg = plan.cfg
     load_own, load_b = tile_loads(own, cfg)
     load_a, _ = tile_loads(loads, cfg)
-    tiles_m, parts = cute.ceil_div(rows, cfg.tile[0]), cute.ceil_div(k, plan.columns)
+    tiles_m = cute.ceil_div(rows, cfg.tile[0])
     half = (turn & 1).to(cute.Int32)
 
     filled = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, cfg.stages)
@@ -106,7 +118,7 @@ def _load_tiles(
             has_read(_READERS)
             has_said = cute.Boolean(True)
         if shard != w.rank and m < tiles_m:
-            _wait_for_rows(w, shard, m, rows, parts, turn, plan)
+            _wait_for_rows(w, shard, m, turn)
         for _ in cute.range(k_tiles, unroll=1):
             loads.pipeline.producer_acquire(filled)
             barrier = loads.pipeline.producer_get_barrier(filled)
@@ -161,7 +173,7 @@ def gather_product_kernel(
         if block.warp == 0:
             own = LoadParams(block.pipeline, load_x, tma_x, block.sa, load_b, tma_b, block.sb)
             loads = own._replace(atom_a=load_a, tma_a=tma_a)
-            _load_tiles(own, loads, scheduler, work, k_tiles, w, rows, k, plan)
+            _load_tiles(own, loads, scheduler, work, k_tiles, w, rows, plan)
         else:
             turn = launch_number(w)
             _push_shard(x, w, turn, rows, k, half_bytes, pace, plan)

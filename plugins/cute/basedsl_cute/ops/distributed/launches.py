@@ -7,6 +7,7 @@ compiled code. A call like the last one is not even looked up: the compiled code
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ class Flat:
         self.kind = record.dtype, align, record.device, expected >= 1 << 31
         self.count = expected
         self.rows = record.shape[0] if record.shape else 1
-        self.row = expected // self.rows if self.rows else 0
+        self.row = math.prod(record.shape[1:])
         self.nbytes = expected * self.dtype.width // 8
         if self.dtype.width < 8:
             raise DSLTypeError(f"collectives take elements of whole bytes, not {self.dtype}")

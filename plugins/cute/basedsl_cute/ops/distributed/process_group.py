@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from basedsl import DSLCallError, DSLRuntimeError
+from basedsl import DSLCallError, DSLRuntimeError, DSLTypeError
 from basedsl_cute.distributed import empty
 from basedsl_cute.ops.distributed.lamport import EMPTY
 from basedsl_cute.ops.distributed.products import SLOTS, ProductWorkspace
@@ -35,7 +35,7 @@ def workspace(
     """
     torch: Any = importlib.import_module("torch")
     dist = torch.distributed
-    group = dist.group.WORLD if group is None else group
+    group = _world() if group is None else group
     rings, buffers = sizes(dist.get_world_size(group), blocks, threads)
     first = empty((rings,), torch.uint8, group, slots=blocks, timeout=timeout)
     second = empty((buffers // 4,), torch.int32, group, slots=blocks, timeout=timeout)
@@ -159,13 +159,13 @@ def constant_for_dynamo(function: Any) -> Any:
 @constant_for_dynamo
 def name_of(group: Any) -> str:
     """Return the name of a group: of a process group, of a `DeviceMesh` of one mode, or the name
-    itself; None is the whole world. Raises DSLCallError for a mesh of several modes.
+    itself; None is the whole world. Raises DSLCallError for a mesh of several modes, DSLTypeError
+    for what is no group, DSLRuntimeError before `init_process_group`.
     """
     if isinstance(group, str):
         return group
     if group is None:
-        torch: Any = importlib.import_module("torch")
-        group = torch.distributed.group.WORLD
+        group = _world()
     if hasattr(group, "mesh_dim_names"):
         if group.ndim != 1:
             raise DSLCallError(
@@ -173,7 +173,22 @@ def name_of(group: Any) -> str:
                 hint="pass the mesh of one of its modes: mesh['tp']",
             )
         group = group.get_group()
+    if not hasattr(group, "group_name"):
+        raise DSLTypeError(
+            f"an object of type {type(group).__name__} is no process group",
+            hint="torch.distributed.new_group([0, 1]), its name, or a DeviceMesh of one mode",
+        )
     return str(group.group_name)
+
+
+def _world() -> Any:
+    torch: Any = importlib.import_module("torch")
+    if torch.distributed.group.WORLD is None:
+        raise DSLRuntimeError(
+            "there is no process group yet",
+            hint='torch.distributed.init_process_group("nccl"), under torchrun',
+        )
+    return torch.distributed.group.WORLD
 
 
 def group_named(name: str) -> Any:

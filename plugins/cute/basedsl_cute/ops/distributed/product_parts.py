@@ -27,13 +27,15 @@ MOVERS = 3
 VECTOR = 8  # elements of 16 bits that a thread moves at once
 _UNROLL = 4
 _TURN, _BEGUN, _TAKEN = range(3)  # the counters that a launch uses; of the last there are two
+COUNTERS = 4
+"""The counters of all launches; what others a kernel uses come after them."""
 _READ = 7  # the hardware barrier of the warps that have read the number of the launch
 
 
 @dataclass(frozen=True)
 class ProductPlan:
     """The static shape of a product of elements of `dtype`, of 16 bits: the configuration `cfg` of
-    its kernel, and the chunk of X, `lines` x `columns`, that is pushed, and flagged, together. The
+    its kernel, and the chunk of X, `lines` x `columns`, that is pushed together. The
     lines divide the rows of a tile; the columns are 64, 128 or 256. Of a tile that stays in
     registers while the next one is multiplied, a piece is stored to its rank after `every` steps.
     """

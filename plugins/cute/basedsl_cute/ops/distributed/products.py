@@ -15,7 +15,7 @@ from basedsl_cute.distributed import SymmetricTensor, simulated
 from basedsl_cute.ops.distributed.gather_product import gather_product
 from basedsl_cute.ops.distributed.launches import Flat, Launch, Launches
 from basedsl_cute.ops.distributed.product_pace import PACE, Rounds, push_pace, store_pace
-from basedsl_cute.ops.distributed.product_parts import MOVERS, VECTOR, ProductPlan
+from basedsl_cute.ops.distributed.product_parts import COUNTERS, MOVERS, VECTOR, ProductPlan
 from basedsl_cute.ops.distributed.scatter_product import scatter_product
 from basedsl_cute.ops.hopper.config import CANDIDATES, Config, fastest_config
 
@@ -96,13 +96,14 @@ class ProductWorkspace:
         self._launches.call(self._scatter, (x, weight, y), config, True)
 
     def _all_gather_matmul(self, a: Flat, b: Flat, c: Flat, config: Config | None) -> Launch | None:
+        _check_config(config)
         ranks = self.memory.num_ranks
         rows, n, k = _extents(a, b, c, ranks, "rows of all ranks")
         if not rows * n:
             return None
         cfg = config or _chosen(rows, ranks, n, k, self.blocks, True, True)
         lines, columns = _chunk(rows, k, cfg.tile[0], self.blocks * MOVERS * 2)
-        self._check_room(ranks * rows * k, -(-rows // lines) * -(-k // columns))
+        self._check_room(ranks * rows * k, COUNTERS + ranks * -(-rows // cfg.tile[0]))
         plan = _plan(a.dtype, cfg, lines, columns)
         chunks = -(-rows // lines) * -(-k // columns)
         rounds = Rounds(cfg, rows, n, k, ranks, self.blocks)
@@ -112,6 +113,7 @@ class ProductWorkspace:
     def _scatter(
         self, a: Flat, b: Flat, c: Flat, config: Config | None, everywhere: bool
     ) -> Launch | None:
+        _check_config(config)
         ranks = self.memory.num_ranks
         rows, rest = divmod(a.rows, ranks)
         if rest:
@@ -142,6 +144,14 @@ class ProductWorkspace:
             )
 
 
+def _check_config(config: Any) -> None:
+    if config is not None and not isinstance(config, Config):
+        raise DSLTypeError(
+            f"the config is a {type(config).__name__}, not a Config",
+            hint="basedsl_cute.ops.hopper.config.Config(tile=(128, 128, 64), ...), or None",
+        )
+
+
 def _extents(a: Flat, b: Flat, c: Flat, ranks: int, what: str) -> tuple[int, int, int]:
     """The rows and K of A, and the rows of B. Raises DSLTypeError unless C is their product,
     `ranks` times as many rows.
@@ -167,11 +177,15 @@ def _parts(a: Flat, b: Flat, c: Flat, ranks: int) -> tuple[int, int, int]:
 
 def _check_types(a: Flat, b: Flat, c: Flat) -> None:
     for name, x in (("x", a), ("weight", b), ("y", c)):
-        if x.dtype not in _TYPES or x.dtype is not a.dtype:
+        if x.dtype not in _TYPES:
             raise DSLTypeError(
                 f"products with communication take three arrays of Float16 or of BFloat16, and "
                 f"{name} is of {x.dtype.__name__}"
             )
+        if x.dtype is not a.dtype:
+            raise DSLTypeError(f"x is of {a.dtype.__name__}, {name} of {x.dtype.__name__}")
+        if not a.row:
+            raise DSLCallError("a product over no elements (K is 0)", hint="y is zeros")
         if x.address % 16 or x.row % VECTOR:
             raise DSLTypeError(
                 f"{name} has rows that are no multiples of {VECTOR} elements, or begin unaligned",

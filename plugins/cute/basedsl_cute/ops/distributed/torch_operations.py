@@ -8,6 +8,7 @@ import functools
 import importlib
 from typing import Any
 
+from basedsl import DSLTypeError
 from basedsl_cute.ops.distributed.process_group import (
     constant_for_dynamo,
     group_named,
@@ -103,6 +104,11 @@ def register() -> bool:
     return bool(operations())
 
 
+def _check_rows(name: str, x: Any) -> None:
+    if hasattr(x, "dim") and x.dim() == 0:
+        raise DSLTypeError(f"{name} takes tensors with rows, not a scalar", hint="x.reshape(1)")
+
+
 def all_reduce(x: Any, group: Any = None) -> Any:
     """Return the sum of all ranks' `x`, a torch tensor, with the same bits on all ranks.
 
@@ -126,6 +132,7 @@ def all_gather(x: Any, group: Any = None) -> Any:
     import torch
 
     register()
+    _check_rows("all_gather", x)
     return torch.ops.basedsl.all_gather(x, name_of(group))
 
 
@@ -136,4 +143,5 @@ def reduce_scatter(x: Any, group: Any = None) -> Any:
     import torch
 
     register()
+    _check_rows("reduce_scatter", x)
     return torch.ops.basedsl.reduce_scatter(x, name_of(group))

@@ -8,6 +8,7 @@ import functools
 import importlib
 from typing import Any
 
+from basedsl import DSLTypeError
 from basedsl_cute.ops.distributed.process_group import (
     constant_for_dynamo,
     group_named,
@@ -116,6 +117,7 @@ def _fits(torch: Any, x: Any, weight: Any) -> bool:
         and x.shape[1] % VECTOR == 0
         and weight.shape[0] % VECTOR == 0
         and x.shape[0] > 0
+        and x.shape[1] > 0
         and torch.cuda.get_device_capability(x.device) == (9, 0)
     )
 
@@ -124,6 +126,15 @@ def _fits(torch: Any, x: Any, weight: Any) -> bool:
 def register() -> bool:
     """Register the operations, if they are not."""
     return bool(operations())
+
+
+def _check_matrices(name: str, x: Any, weight: Any) -> None:
+    for what, one in (("x", x), ("weight", weight)):
+        if hasattr(one, "dim") and one.dim() != 2:
+            raise DSLTypeError(
+                f"{name} takes two matrices, and {what} has {one.dim()} mode(s)",
+                hint="x is (rows, k), weight (n, k): x.reshape(-1, x.shape[-1])",
+            )
 
 
 def all_gather_matmul(x: Any, weight: Any, group: Any = None) -> Any:
@@ -138,6 +149,7 @@ def all_gather_matmul(x: Any, weight: Any, group: Any = None) -> Any:
     import torch
 
     register()
+    _check_matrices("all_gather_matmul", x, weight)
     return torch.ops.basedsl.all_gather_matmul(x, weight, name_of(group))
 
 
@@ -149,6 +161,7 @@ def matmul_reduce_scatter(x: Any, weight: Any, group: Any = None) -> Any:
     import torch
 
     register()
+    _check_matrices("matmul_reduce_scatter", x, weight)
     return torch.ops.basedsl.matmul_reduce_scatter(x, weight, name_of(group))
 
 
@@ -159,4 +172,5 @@ def matmul_all_reduce(x: Any, weight: Any, group: Any = None) -> Any:
     import torch
 
     register()
+    _check_matrices("matmul_all_reduce", x, weight)
     return torch.ops.basedsl.matmul_all_reduce(x, weight, name_of(group))

@@ -38,6 +38,11 @@ class Workspace:
         threads: int,
         stream: Callable[[], int] = lambda: 0,
     ) -> None:
+        if blocks < 1 or threads not in range(32, 1025, 32):
+            raise DSLCallError(
+                f"a workspace of {blocks} blocks of {threads} threads",
+                hint="one block or more; threads are a multiple of 32, at most 1024",
+            )
         self.rings, self.buffers = rings, buffers
         self.blocks, self.threads = blocks, threads
         self.chunk_bytes = chunk_bytes(threads)
@@ -129,9 +134,9 @@ class Workspace:
             raise DSLTypeError(f"reduce_scatter adds Float32, Float16 and BFloat16, not {a.dtype}")
         each = a.count // ranks if parts else a.count
         sent = each * ranks if parts else each
-        _same(a, b, "x", "y", sent if sent != a.count else each * (1 if sums else ranks), b.count)
         if sent != a.count:
             raise DSLCallError(f"{a.count} elements are no {ranks} equal parts")
+        _same(a, b, "x", "y", each * (1 if sums else ranks), b.count)
         if not each:
             return None
         size = a.dtype.width // 8

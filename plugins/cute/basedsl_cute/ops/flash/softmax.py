@@ -105,23 +105,14 @@ class OnlineSoftmax:
 
     def update(self, scores):
         """Make a tile's scores into weights; return what each row's sum of values is scaled by."""
-        return self.weigh(scores, self.find_largest(scores))
-
-    def find_largest(self, scores):
-        """Return the largest score of each row so far."""
-        found = []
-        for r in range(cute.size(self.largest)):
-            row = scores[r, None].load()
-            found.append(
-                arch.warp_reduction_max(
-                    row.reduce(cute.ReductionOp.MAX, self.largest[r], 0), threads_in_group=4
-                )
-            )
-        return found
-
-    def weigh(self, scores, found):
-        """Make scores into weights, given the largest of each row; return as `update` does."""
         scales = []
+        found = [
+            arch.warp_reduction_max(
+                scores[r, None].load().reduce(cute.ReductionOp.MAX, self.largest[r], 0),
+                threads_in_group=4,
+            )
+            for r in range(cute.size(self.largest))
+        ]
         for r, largest in enumerate(found):
             # A row that saw no key so far: its weights are exp2(-inf), not NaN.
             base = cute.where(largest == -cute.Float32.inf, 0.0, largest) * self.factor

@@ -222,9 +222,10 @@ def choose_kernel(
         return "blackwell", config
     if config is None and _has_wgmma(current_target()) and tma.wgmma and dtype.width < 64:
         m, n = (shape.n, shape.m) if shape.is_turned else (shape.m, shape.n)
+        of_m, of_n = shape.k_contiguous[::-1] if shape.is_turned else shape.k_contiguous
         return heuristics.choose_hopper_kernel(
             m, n, shape.k, shape.batches, dtype.width, dtype_c.width, processors, tma.stores,
-            shape.is_turned,
+            shape.is_turned, of_m if m > n else of_n,
         )  # fmt: skip
     if dtype is cute.Float64 and type(config) not in (type(None), ampere_gemm.Config):
         raise DSLTypeError("Float64 is multiplied by ops.ampere.gemm", hint="pass its Config")

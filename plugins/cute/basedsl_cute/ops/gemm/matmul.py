@@ -45,6 +45,7 @@ from basedsl_cute.ops.gemm.operands import kernel_order, matrix, operands_of_ker
 from basedsl_cute.ops.gemm.tuning import TUNE, fastest_config, microseconds
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import parallel_split_k, split_k_gemm
+from basedsl_cute.ops.jax_arrays import is_jax
 from basedsl_cute.ops.plan_cache import PlanCache, asked_target
 
 
@@ -67,8 +68,8 @@ def matmul(
 ) -> Any:
     """Compute activation(alpha * a @ b + bias) + residual in one kernel (two for a very long K).
 
-    `a` and `b` are arrays of PyTorch, CuPy or NumPy, with NumPy's meaning of `@`: (..., M, K) and
-    (..., K, N), leading modes broadcast, an array of one mode is a vector. Transposed views are
+    `a` and `b` are arrays of PyTorch, CuPy, JAX or NumPy, with NumPy's meaning of `@`: (..., M, K)
+    and (..., K, N), leading modes broadcast, an array of one mode is a vector. Transposed views are
     used as they are; an array with neither rows nor columns contiguous is copied first.
 
     Elements are Float16, BFloat16, Float8E4M3FN, Float8E5M2, Int8, Uint8, Float32 or Float64.
@@ -126,6 +127,15 @@ def matmul(
         raise DSLTypeError(
             "out_format= is for block-scaled operands", hint="quantize them, or the result"
         )
+    if is_jax(a):
+        from basedsl_cute.ops.gemm.jax_matmul import jax_matmul  # it imports JAX
+
+        if out is not None or epilogue is not None or callable(activation):
+            raise DSLTypeError(
+                "matmul of JAX arrays takes no out, no epilogue and no activation of your own",
+                hint="JAX arrays are immutable, and XLA fuses what follows a product",
+            )
+        return jax_matmul(a, b, bias, residual, alpha, activation, out_dtype, tf32, config)
     lib = library(a)
     if (
         lib.records(a, b, bias, residual, alpha)

@@ -56,20 +56,19 @@ class Config:
     `tile` is (queries, keys): 64 queries for each consumer warpgroup. `stages` is the number of
     tiles of keys, and of values, in shared memory, `query_stages` that of tiles of queries. With
     `turns` the warpgroups start their products one after the other, so that one makes weights while
-    the other multiplies; with `alternate` their exponentials run one after the other. A block that
-    is `persistent` has many tiles of queries, whose keys are loaded while it writes another; those
-    of a head follow each other if `by_head`. With `between`, sums are scaled between the two
-    products of a tile of keys, while the tensor cores work on the first; with `pinned`, weights are
-    summed under the exponentials: both take a few registers more. Results are written in vectors of
-    16 bytes if `is_wide`, to which their rows are aligned then. `box` is 0, or for packed and paged
-    sequences the keys of one load: a divisor of the tile's keys, and of the rows of a page.
+    the other multiplies. A block that is `persistent` has many tiles of queries, whose keys are
+    loaded while it writes another; those of a head follow each other if `by_head`. With `between`,
+    sums are scaled between the two products of a tile of keys, while the tensor cores work on the
+    first; with `pinned`, weights are summed under the exponentials: both take a few registers more.
+    Results are written in vectors of 16 bytes if `is_wide`, to which their rows are aligned then.
+    `box` is 0, or for packed and paged sequences the keys of one load: a divisor of the tile's
+    keys, and of the rows of a page.
     """
 
     tile: tuple[int, int] = (128, 128)
     stages: int = 2
     query_stages: int = 1
     turns: bool = False
-    alternate: bool = False
     persistent: bool = False
     by_head: bool = False
     between: bool = True
@@ -91,7 +90,7 @@ class Config:
         """Registers of a thread of the producer and of a consumer."""
         if self.box and self.groups == 2:
             return 40, 232  # the producer finds the places of boxes
-        return {1: (56, 256), 2: (24, 240), 3: (32, 160), 4: (24, 112)}[self.groups]
+        return {1: (56, 256), 2: (24, 240), 3: (32, 160)}[self.groups]
 
     def smem_bytes(self, head: int, head_v: int, width: int = 16) -> int:
         """Shared memory of a block in bytes, without barriers, for heads of these extents, and
@@ -207,28 +206,24 @@ def forward_kernel(
             query_stage = at_q.wait()
             advance(at_q)
             stage = at_k.wait_and_advance()
-            if cute.const_expr(cfg.turns):
-                take_turn(group, cfg)
+            take_turn(group, cfg)
             multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
             own = number * n
             place = walk.place(batch)
             area = walk.area(tile, head, place.sequence)
             number = place.tile_before(number - 1, low, *area, n)
-            if cute.const_expr(cfg.turns):
-                give_turn_again(group, number >= low, walk, work, cfg)
+            give_turn_again(group, number >= low, walk, work, cfg)
             acc.fill(0.0)
+            scales.fill(1.0)
             softmax.begin()
             warpgroup.wait_group(0)
             stage.release()
             adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1)
-            turn = (group, number >= low, walk, work, cfg)
-            make_weights(softmax, scores, scales, turn)
-            scales.fill(1.0)
+            softmax.update(by_row)
             weights.store(scores.load().to(dtype).reshape(weights.shape))
             while number >= low:
                 stage = at_k.wait_and_advance()
-                if cute.const_expr(cfg.turns):
-                    take_turn(group, cfg)
+                take_turn(group, cfg)
                 multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
                 held = at_v.wait_and_advance()
                 if cute.const_expr(cfg.between):
@@ -236,13 +231,15 @@ def forward_kernel(
                 multiply_values(mma_o, acc, operand, rv, held.index)
                 own = number * n
                 number = place.tile_before(number - 1, low, *area, n)
-                turn = (group, number >= low, walk, work, cfg)
-                if cute.const_expr(cfg.turns):
-                    give_turn_again(*turn)
+                give_turn_again(group, number >= low, walk, work, cfg)
                 warpgroup.wait_group(1)
                 stage.release()
                 adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1)
-                make_weights(softmax, scores, scales, turn)
+                for r, factor in enumerate(softmax.update(by_row)):
+                    scales[r] = factor
+                if cute.const_expr(cfg.pinned):
+                    # LLVM would sink the sums behind the wait below.
+                    pin_in_registers(softmax.total)
                 # ptxas moves a wait for wgmma up to the beginning of its basic block; this one is
                 # behind the exponentials only if a branch is between.
                 if number >= low:
@@ -276,26 +273,6 @@ def forward_kernel(
             work = walk.following(work)
 
 
-def make_weights(softmax, scores, scales, turn):
-    """Make scores into weights, and `scales` into what the rows' sums are multiplied by."""
-    by_row, cfg = as_rows(scores), turn[-1]
-    largest = softmax.find_largest(by_row)
-    if cfg.alternate:
-        take_turn(turn[0], cfg)
-    for r, factor in enumerate(softmax.weigh(by_row, largest)):
-        scales[r] = factor
-    if cfg.pinned:
-        # LLVM would sink the sums behind the wait for the values.
-        pin_in_registers(softmax.total)
-    if cfg.alternate:
-        # No sum is below 0, which compilers do not know: the turn ends behind the exponentials.
-        below = softmax.total[0] < 0.0
-        for r in range(1, cute.size(softmax.total)):
-            below = below | (softmax.total[r] < 0.0)
-        group, *rest = turn
-        give_turn_again(cute.where(below, 0, group), *rest)
-
-
 def rescale(sums, scales):
     """Multiply each of a thread's rows by its number, behind the products that have been started:
     LLVM would do it ahead of them.
@@ -312,22 +289,17 @@ def advance(at):
         at.advance()
 
 
-def has_turns(cfg):
-    """True if warpgroups take turns, at products or exponentials."""
-    return (cfg.turns or cfg.alternate) and cfg.groups > 1
-
-
 @cute.jit
 def take_turn(group, cfg: cute.Constexpr):
     """Wait until warpgroup `group`, counted from 1, may multiply."""
-    if cute.const_expr(has_turns(cfg)):
+    if cute.const_expr(cfg.turns and cfg.groups > 1):
         arch.barrier(barrier_id=group, number_of_threads=256)
 
 
 @cute.jit
 def give_turn(group, more, cfg: cute.Constexpr):
     """Let the next warpgroup multiply; that after the last is the first, if there is `more`."""
-    if cute.const_expr(has_turns(cfg)):
+    if cute.const_expr(cfg.turns and cfg.groups > 1):
         if group < cfg.groups:
             arch.barrier_arrive(group + 1, 256)
         elif more:
@@ -337,7 +309,7 @@ def give_turn(group, more, cfg: cute.Constexpr):
 @cute.jit
 def give_turn_again(group, more, walk, work, cfg: cute.Constexpr):
     """Let the next warpgroup multiply, if this one has `more` to do in its task, or another one."""
-    if cute.const_expr(has_turns(cfg)):
+    if cute.const_expr(cfg.turns and cfg.groups > 1):
         give_turn(group, more or walk.following(work) < walk.total, cfg)
 
 
@@ -438,10 +410,10 @@ def forward(
     """
     (m, n), head_k, head_v, dtype = cfg.tile, q.shape[1], out.shape[1], q.element_type
     step = 256 // dtype.width
-    if cute.const_expr(m % ROWS or not 1 <= cfg.groups <= 4 or n % step or n > 256):
+    if cute.const_expr(m % ROWS or not 1 <= cfg.groups <= 3 or n % step or n > 256):
         raise DSLTypeError(
             f"attention on Hopper has no tile {cfg.tile}",
-            hint=f"queries are 64, 128, 192 or 256, keys a multiple of {step} up to 256",
+            hint=f"queries are 64, 128 or 192, keys a multiple of {step} up to 256",
         )
     layouts = smem_layouts(dtype, head_k, head_v, cfg)
     mma_s = sm90.make_trivial_tiled_mma(

@@ -206,11 +206,15 @@ class BoxLoads:
     ):
         atom, x, staged = side
         rows, keys = self.cfg.box, self.cfg.tile[1]
-        width = box_width(self.cfg, head)
+        width, lane = box_width(self.cfg, head), arch.lane_idx()
+        # Each lane looks one box up, so that the table is waited for once.
+        own = number * keys + cute.min(lane, keys // rows - 1) * rows
+        places = self.packing.place_of_keys(self.sequence, self.batch, own)
         for i in cute.range(keys // rows, unroll=1):
-            key = number * keys + i * rows
-            first, batch = self.packing.place_of_keys(self.sequence, self.batch, key)
-            count = self.sequence.keys - key
+            first, batch = (
+                arch.make_warp_uniform(arch.shuffle_sync(cute.Int32(x), i)) for x in places
+            )
+            count = self.sequence.keys - (number * keys + i * rows)
             box = box_at(x, mode, rows, first, count, self.key_head, batch)
             for j in cute.range_constexpr(head // width):
                 if cute.const_expr(mode == 1):

@@ -42,7 +42,7 @@ _MIN_STEPS = 4  # of K for each block
 _MOST_ROWS = 192
 _MOST_COLUMNS = {1: 256, 2: 256, 3: 176}
 _LEAST_TO_BALANCE = 2.0  # microseconds of loads from device memory
-_BALANCED_WORTH = (0.93, 1.0)  # the part of the others' time to reach: up to 16 rows, and for more
+_FEW = 16  # rows, for which they were slower: one kernel has fewer loads on their way
 _MOST_ROUNDS = 2  # of tiles over the multiprocessors, where blocks of a cluster share K
 
 _CLOCK = 1750.0  # cycles in a microsecond
@@ -63,11 +63,12 @@ _REDUCTION = 2.0  # microseconds of the kernel that reduces partial sums
 _REDUCED = 3.5e6  # bytes that it reads or writes in a microsecond
 _NOT_WORTH = 2.0  # times the shortest time by the model: what takes longer is not measured
 _HOPPER = (1.0, 1.2)  # offset (microseconds) and factor on the model of `ops.hopper.config`
-# Medians of measured by modelled times, of 560 products in three runs (bench/results): of several
-# blocks on a multiprocessor by the rows of a tile, and of pairs of wide tiles of 64 rows, for a K
-# of 1,024 or more.
-_SHARED = {64: 1.1, 128: 0.95}
+# Medians of measured by modelled times, of 760 products in four runs (bench/results): of several
+# blocks on a multiprocessor by their tile, and of pairs of tiles of 64 rows and more than 96
+# columns, for a K above 1,024.
+_SHARED = {(64, 32): 1.1, (64, 64): 1.12, (128, 16): 0.95, (128, 96): 1.1}
 _PAIRS_OF_64 = 1.2
+_NARROW_PAIRS = 1.3  # of tiles of up to 96 columns in pairs along N, for a K below 4,096
 
 
 def choose_hopper_kernel(
@@ -80,13 +81,15 @@ def choose_hopper_kernel(
     processors: int,
     stores: bool,
     is_column_major: bool = False,
+    balances: bool = True,
 ) -> tuple[str, Any]:
     """The fastest kernel by the model, as its name in `ops.gemm.matmul`, and its configuration.
 
     The product is (m, n, k) times `batches`, of elements of `bits` bits into C of `bits_of_c`, on
-    `processors` multiprocessors. `stores` says that TMA can write C.
+    `processors` multiprocessors. `stores` says that TMA can write C, `balances` that
+    tiles of any width along the longer mode are loaded as fast as others: K is contiguous there.
     """
-    found = _one_kernel(m, n, k, batches, bits, bits_of_c, processors, stores)
+    found = _one_kernel(m, n, k, batches, bits, bits_of_c, processors, stores, balances)
     best = _WORTH * found[0]
     if batches > 1 or best < _REDUCTION + _memory_time(m, n, k, 1, bits, bits_of_c):
         return found[1:]
@@ -210,7 +213,15 @@ def _sharing(m: int, n: int, parts: int, processors: int) -> int:
 
 
 def _one_kernel(
-    m: int, n: int, k: int, batches: int, bits: int, bits_of_c: int, processors: int, stores: bool
+    m: int,
+    n: int,
+    k: int,
+    batches: int,
+    bits: int,
+    bits_of_c: int,
+    processors: int,
+    stores: bool,
+    balances: bool = False,
 ) -> tuple[float, str, Any]:
     """The time (microseconds), name and configuration of the fastest single kernel."""
     once = _memory_time(m, n, k, batches, bits, bits_of_c)
@@ -220,10 +231,10 @@ def _one_kernel(
         if not stores or _is_candidate(c, min(m, n))
     )
     time, cfg = min(every, key=lambda found: found[0])
-    if batches == 1 and once > _LEAST_TO_BALANCE:
+    if balances and batches == 1 and once > _LEAST_TO_BALANCE and min(m, n) > _FEW:
         for other in balanced_configurations(m, n, bits, processors):
             its = _estimated_time(other, m, n, k, 1, bits, once, processors)
-            if its < _BALANCED_WORTH[min(m, n) > 16] * time:
+            if its < time:
                 time, cfg = its, other
     if stores:
         its, hopper = _fastest_hopper(m, n, k, batches, bits, bits_of_c, processors)
@@ -244,9 +255,12 @@ def _fastest_hopper(
         cycles = config.modelled_cycles(cfg, m * batches, n, k, bits, processors, bits_of_c)
         tiles = -(-m // cfg.tile[0]) * -(-n // cfg.tile[1]) * batches
         loading = max(1.0, _LOADING * processors / min(tiles, processors))
-        is_wide_pair = cfg.tile[0] == 64 and cfg.tile[1] > 96 and cfg.cluster != (1, 1)
-        is_slow = is_wide_pair and k * bits >= 1024 * 16
-        factor = _PAIRS_OF_64 if is_slow else 1.0
+        rows, columns, _ = cfg.tile
+        factor = 1.0
+        if rows == 64 and columns > 96 and cfg.cluster != (1, 1) and k * bits > 1024 * 16:
+            factor = _PAIRS_OF_64
+        if rows > 64 and columns <= 96 and cfg.cluster == (1, 2) and k * bits < 4096 * 16:
+            factor = _NARROW_PAIRS
         return factor * (_HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once * loading))
 
     best, found = math.inf, None
@@ -341,5 +355,5 @@ def _estimated_time(
     if rounds > 1:
         once *= rounds * places / blocks  # not all blocks load in the last round
     begin = _KERNEL + _BLOCK * min(blocks, 4 * processors) + _CLUSTER_BLOCK * (cfg.split - 1)
-    factor = _SHARED[rows] if cfg.blocks_per_sm > 1 and columns * rows != 64 * 16 else 1.0
+    factor = _SHARED.get((rows, columns), 1.0) if cfg.blocks_per_sm > 1 else 1.0
     return factor * (begin + max(once, loaded / _L2, rounds * alone / _CLOCK))

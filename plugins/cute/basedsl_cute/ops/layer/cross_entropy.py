@@ -20,6 +20,7 @@ from basedsl_cute import arch
 from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.gemm.matmul import matmul
+from basedsl_cute.ops.jax_arrays import is_jax
 from basedsl_cute.ops.layer.rows import element_type
 
 CHUNK_BYTES = 2**29
@@ -42,14 +43,14 @@ class LossGradients(NamedTuple):
 def linear_cross_entropy(x: Any, weight: Any, targets: Any, *, ignore_index: int = -100) -> Any:
     """Compute the mean of the cross-entropies of softmax(x @ weight^T) and `targets`.
 
-    `x` is an array (rows, K) and `weight` (V, K), as a linear layer has it, of PyTorch, CuPy or
-    NumPy, of Float16, BFloat16 or Float32; `targets` are the classes of the rows, integers. Rows
+    `x` is an array (rows, K) and `weight` (V, K), as a linear layer has it, of PyTorch, CuPy, JAX
+    or NumPy, of Float16, BFloat16 or Float32; `targets` are the classes of the rows, integers. Rows
     whose target is `ignore_index` do not count; a target outside of 0 to V - 1 is not checked on a
     GPU, and its loss is NaN.
 
-    Returns an array without modes, of Float32: NaN if no row counts. PyTorch computes gradients of
-    x and weight, which are made together with the loss. Raises DSLTypeError for other types and
-    extents.
+    Returns an array without modes, of Float32: NaN if no row counts. PyTorch and JAX compute
+    gradients of x and weight, which are made together with the loss. Raises DSLTypeError for other
+    types and extents.
 
     >>> import numpy as np
     >>> from basedsl_cute.ops import linear_cross_entropy
@@ -58,6 +59,10 @@ def linear_cross_entropy(x: Any, weight: Any, targets: Any, *, ignore_index: int
     >>> print(round(float(loss), 4))  # the logarithm of 8
     2.0794
     """
+    if is_jax(x):
+        from basedsl_cute.ops.layer.jax_layer import jax_cross_entropy  # it imports JAX
+
+        return jax_cross_entropy(x, weight, targets, ignore_index)
     lib = library(x, "linear_cross_entropy")
     if lib.records(x, weight):
         from basedsl_cute.ops.layer.torch_cross_entropy import torch_cross_entropy

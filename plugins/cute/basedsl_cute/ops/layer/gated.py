@@ -8,6 +8,7 @@ from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.ops.array_libraries import library
 from basedsl_cute.ops.gemm.epilogue import Gate
 from basedsl_cute.ops.gemm.matmul import matmul
+from basedsl_cute.ops.jax_arrays import is_jax
 
 
 @explains_arguments
@@ -18,7 +19,8 @@ def gated_linear(x: Any, gate: Any, up: Any, *, activation: str = "silu") -> Any
     them; `activation` is one of its names. The second product multiplies by the gate before it
     writes, so that x @ up never reaches memory.
 
-    Returns an array (..., N) of the type of `x`; PyTorch computes gradients of all three. Raises
+    Returns an array (..., N) of the type of `x`; PyTorch and JAX compute gradients of all
+    three. Raises
     DSLTypeError as `matmul` does.
 
     >>> import numpy as np
@@ -27,6 +29,10 @@ def gated_linear(x: Any, gate: Any, up: Any, *, activation: str = "silu") -> Any
     >>> gated_linear(x, gate, up, activation="relu")
     array([[16., 16.]])
     """
+    if is_jax(x):
+        from basedsl_cute.ops.layer.jax_layer import jax_gated  # it imports JAX
+
+        return jax_gated(x, gate, up, activation)
     lib = library(x, "gated_linear")
     if lib.records(x, gate, up):
         from basedsl_cute.ops.layer.torch_gated import torch_gated  # it imports PyTorch

@@ -21,6 +21,7 @@ from basedsl_cute import arch
 from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.jax_arrays import is_jax
 from basedsl_cute.ops.layer.rows import (
     RowPlan,
     element_type,
@@ -42,11 +43,11 @@ def rms_norm(x: Any, weight: Any = None, *, residual: Any = None, eps: float = 1
     """Normalise rows by the root of their mean square: z / sqrt(mean(z^2) + eps) * weight, where z
     is x + residual.
 
-    `x` and `residual` are arrays (..., N) of PyTorch, CuPy or NumPy, of Float16, BFloat16 or
+    `x` and `residual` are arrays (..., N) of PyTorch, CuPy, JAX or NumPy, of Float16, BFloat16 or
     Float32, `weight` one of (N,) of any of these types. Sums are Float32.
 
-    Returns an array like `x`; with a residual also z, which the next residual is. PyTorch computes
-    gradients of all of them. Raises DSLTypeError for other types and extents.
+    Returns an array like `x`; with a residual also z, which the next residual is. PyTorch and JAX
+    compute gradients of all of them. Raises DSLTypeError for other types and extents.
 
     >>> import numpy as np
     >>> from basedsl_cute.ops import rms_norm
@@ -63,12 +64,12 @@ def layer_norm(
     """Normalise rows by mean and variance: (z - mean(z)) / sqrt(var(z) + eps) * weight + bias,
     where z is x + residual.
 
-    `x` and `residual` are arrays (..., N) of PyTorch, CuPy or NumPy, of Float16, BFloat16 or
+    `x` and `residual` are arrays (..., N) of PyTorch, CuPy, JAX or NumPy, of Float16, BFloat16 or
     Float32, `weight` and `bias` of (N,) and any of these types. Sums are Float32, and the variance
     is that of N elements.
 
-    Returns an array like `x`; with a residual also z, which the next residual is. PyTorch computes
-    gradients of all of them. Raises DSLTypeError for other types and extents.
+    Returns an array like `x`; with a residual also z, which the next residual is. PyTorch and JAX
+    compute gradients of all of them. Raises DSLTypeError for other types and extents.
 
     >>> import numpy as np
     >>> from basedsl_cute.ops import layer_norm
@@ -94,11 +95,13 @@ def norm_backward(
     bias: Any,
     eps: float,
     grad_z: Any = None,
+    out: Any = None,
 ) -> NormGradients:
     """Return the gradients of `operation`, "rms_norm" or "layer_norm", from `grad`, that of its
     result, and `grad_z`, that of the sum with the residual.
 
-    Gradients are like the arrays that they belong to, None where there is none.
+    Gradients are like the arrays that they belong to, None where there is none; that of z is
+    written to `out`, if it is given.
     """
     lib = library(z, operation)
     key = (
@@ -118,7 +121,8 @@ def norm_backward(
         given = (grad, z, weight, grad_z)
         grad, z, weight, grad_z = (None if x is None else lib.compact(x) for x in given)
     columns = (plan.row.columns,)
-    out = lib.empty(z.shape, z.dtype, z)
+    if out is None:
+        out = lib.empty(z.shape, z.dtype, z)
     of_weight = None if weight is None else lib.empty(columns, weight.dtype, z)
     of_bias = None if bias is None else lib.empty(columns, bias.dtype, z)
     parts = None
@@ -185,11 +189,25 @@ def _are_compact(lib: ArrayLibrary, arrays: tuple[Any, ...]) -> bool:
 
 
 def _norm(operation: str, x: Any, weight: Any, bias: Any, residual: Any, eps: float) -> Any:
+    if is_jax(x):
+        from basedsl_cute.ops.layer.jax_layer import jax_norm  # it imports JAX
+
+        return jax_norm(operation, x, weight, bias, residual, eps)
     lib = library(x, operation)
     if lib.records(x, weight, bias, residual):
         from basedsl_cute.ops.layer.torch_norm import torch_norm  # it imports PyTorch
 
         return torch_norm(operation, x, weight, bias, residual, eps)
+    return norm_into(None, operation, x, weight, bias, residual, eps)
+
+
+def norm_into(
+    out: Any, operation: str, x: Any, weight: Any, bias: Any, residual: Any, eps: float
+) -> Any:
+    """Write the norm, and with a residual z, to the arrays `out`, or to new ones, and return
+    them as `rms_norm` does.
+    """
+    lib = library(x, operation)
     given = (x, residual, weight, bias)
     for other in given:
         if other is not None and library(other, operation) is not lib:
@@ -206,8 +224,9 @@ def _norm(operation: str, x: Any, weight: Any, bias: Any, residual: Any, eps: fl
         x, residual, weight, bias = (
             None if other is None else lib.compact(other) for other in given
         )
-    y = lib.empty(x.shape, x.dtype, x)
-    z = None if residual is None else lib.empty(x.shape, x.dtype, x)
+    if out is None:
+        out = [lib.empty(x.shape, x.dtype, x) for _ in range(1 if residual is None else 2)]
+    y, z = (*out, None)[:2]
     if plan.rows:
         _call(plan, _launch, (x, residual, weight, bias, y, z), (plan.rows, eps), lib.stream(x))
     return y if z is None else (y, z)

@@ -16,6 +16,7 @@ from basedsl import ArrayRecord, DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.jax_arrays import is_jax
 from basedsl_cute.ops.layer.rows import element_type
 from basedsl_cute.ops.plan_cache import PlanCache, asked_target
 
@@ -26,14 +27,14 @@ _THREADS = 256
 def rotary(x: Any, cos: Any, sin: Any, *, interleaved: bool = False, inverse: bool = False) -> Any:
     """Turn the pairs of elements of each head by the angles of its position.
 
-    `x` is an array (batch, positions, heads, head) or (positions, heads, head) of PyTorch, CuPy or
-    NumPy, of Float16, BFloat16 or Float32; `cos` and `sin` are (positions, pairs), of any of these
-    types. Where there are fewer pairs than head / 2, the elements after them stay. With
+    `x` is an array (batch, positions, heads, head) or (positions, heads, head) of PyTorch, CuPy,
+    JAX or NumPy, of Float16, BFloat16 or Float32; `cos` and `sin` are (positions, pairs), of any of
+    these types. Where there are fewer pairs than head / 2, the elements after them stay. With
     `interleaved`, neighbours are a pair, else the two halves of the elements that turn. `inverse`
     turns back.
 
-    Returns an array like `x`; PyTorch computes its gradient by `x`. Raises DSLTypeError for other
-    types and extents.
+    Returns an array like `x`; PyTorch and JAX compute its gradient by `x`. Raises DSLTypeError for
+    other types and extents.
 
     >>> import numpy as np
     >>> from basedsl_cute.ops import rotary
@@ -41,6 +42,10 @@ def rotary(x: Any, cos: Any, sin: Any, *, interleaved: bool = False, inverse: bo
     >>> rotary(x, np.zeros((1, 2), np.float32), np.ones((1, 2), np.float32))
     array([[[-3., -4.,  1.,  2.]]], dtype=float32)
     """
+    if is_jax(x):
+        from basedsl_cute.ops.layer.jax_layer import jax_rotary  # it imports JAX
+
+        return jax_rotary(x, cos, sin, interleaved, inverse)
     lib = library(x, "rotary")
     for name, table in (("cos", cos), ("sin", sin)):
         if library(table, "rotary") is not lib:
@@ -51,13 +56,20 @@ def rotary(x: Any, cos: Any, sin: Any, *, interleaved: bool = False, inverse: bo
         from basedsl_cute.ops.layer.torch_rotary import torch_rotary  # it imports PyTorch
 
         return torch_rotary(x, cos, sin, interleaved, inverse)
+    return rotary_into(None, x, cos, sin, interleaved, inverse)
+
+
+def rotary_into(y: Any, x: Any, cos: Any, sin: Any, interleaved: bool, inverse: bool) -> Any:
+    """Write what `rotary` computes to `y`, an array like `x`, or to a new one, and return it."""
+    lib = library(x, "rotary")
     key = (lib.key(x), lib.key(cos), lib.key(sin), interleaved, inverse, asked_target())
     found = _plans.get(key)
     if found is None:
         found = _plans.keep(key, _plan(lib, x, cos, sin, interleaved, inverse))
     if not found.is_direct:
         x, cos, sin = lib.compact(x), lib.compact(cos), lib.compact(sin)
-    y = lib.empty(x.shape, x.dtype, x)
+    if y is None:
+        y = lib.empty(x.shape, x.dtype, x)
     if found.items:
         if found.compiled is None:
             arguments = (x, cos, sin, y, found.items)

@@ -16,6 +16,7 @@ from basedsl import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.jax_arrays import is_jax
 from basedsl_cute.ops.layer.rows import (
     RowPlan,
     element_type,
@@ -37,34 +38,45 @@ _INFINITY = float("inf")
 def softmax(x: Any) -> Any:
     """Compute the softmax of each row: exp(x - max(x)) / sum(exp(x - max(x))).
 
-    `x` is an array (..., N) of PyTorch, CuPy or NumPy, of Float16, BFloat16 or Float32. Sums are
-    Float32. A row with a NaN, with an infinite element or of elements that are all -inf is NaN.
+    `x` is an array (..., N) of PyTorch, CuPy, JAX or NumPy, of Float16, BFloat16 or Float32. Sums
+    are Float32. A row with a NaN, with an infinite element or of elements that are all -inf is NaN.
 
-    Returns an array like `x`; PyTorch computes its gradient. Raises DSLTypeError for other types
-    and extents.
+    Returns an array like `x`; PyTorch and JAX compute its gradient. Raises DSLTypeError for other
+    types and extents.
 
     >>> import numpy as np
     >>> from basedsl_cute.ops import softmax
     >>> softmax(np.log(np.array([[1, 3]], np.float32)))
     array([[0.25, 0.75]], dtype=float32)
     """
+    if is_jax(x):
+        from basedsl_cute.ops.layer.jax_layer import jax_softmax  # it imports JAX
+
+        return jax_softmax(x)
     lib = library(x, "softmax")
     if lib.records(x):
         from basedsl_cute.ops.layer.torch_softmax import torch_softmax  # it imports PyTorch
 
         return torch_softmax(x)
-    return _call(lib, _launch, x)
+    return softmax_into(None, x)
 
 
-def softmax_backward(grad: Any, y: Any) -> Any:
-    """Return the gradient of a softmax from `grad`, that of its result, and the result `y`."""
+def softmax_into(out: Any, x: Any) -> Any:
+    """Write the softmax to `out`, an array like `x`, or a new one, and return it."""
+    return _call(library(x, "softmax"), _launch, (x,), out)
+
+
+def softmax_backward(grad: Any, y: Any, out: Any = None) -> Any:
+    """Return the gradient of a softmax from `grad`, that of its result, and the result `y`; `out`
+    is the array to write, by default a new one.
+    """
     lib = library(y, "softmax")
     if tuple(grad.shape) != tuple(y.shape) or grad.dtype != y.dtype:
         raise DSLTypeError(
             f"softmax: its gradient is {grad.dtype} of {tuple(grad.shape)}, and it is {y.dtype} of "
             f"{tuple(y.shape)}"
         )
-    return _call(lib, _launch_backward, y, grad)
+    return _call(lib, _launch_backward, (y, grad), out)
 
 
 @dataclass
@@ -80,8 +92,8 @@ class _Plan:
 _plans: PlanCache[_Plan] = PlanCache()
 
 
-def _call(lib: ArrayLibrary, launch: Any, *given: Any) -> Any:
-    """A new array like the first of the given ones, which `launch` fills."""
+def _call(lib: ArrayLibrary, launch: Any, given: tuple[Any, ...], out: Any) -> Any:
+    """`out`, or a new array like the first of the given ones, which `launch` fills."""
     key = (launch, asked_target(), *map(lib.key, given))
     plan = _plans.get(key)
     if plan is None:
@@ -92,7 +104,8 @@ def _call(lib: ArrayLibrary, launch: Any, *given: Any) -> Any:
         plan = _plans.keep(key, _Plan(row, rows, is_direct))
     if not plan.is_direct:
         given = tuple(map(lib.compact, given))
-    out = lib.empty(given[0].shape, given[0].dtype, given[0])
+    if out is None:
+        out = lib.empty(given[0].shape, given[0].dtype, given[0])
     if plan.rows:
         arrays = (*given, out)
         stream = lib.stream(out)

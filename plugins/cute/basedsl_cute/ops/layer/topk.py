@@ -16,6 +16,7 @@ from basedsl import DSLCallError, DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.jax_arrays import is_jax
 from basedsl_cute.ops.layer.order import key_bits, keys_of, sum_where, threshold, within_row
 from basedsl_cute.ops.layer.rows import (
     RowPlan,
@@ -47,13 +48,13 @@ class TopK(NamedTuple):
 def topk(x: Any, k: int, *, largest: bool = True) -> TopK:
     """Find the `k` largest elements of each row, the largest first, or the smallest.
 
-    `x` is an array (..., N) of PyTorch, CuPy or NumPy, of Float16, BFloat16 or Float32; `k` is at
-    most 1,024 and N. Of equal elements those with smaller indices come first. NaN is larger than
+    `x` is an array (..., N) of PyTorch, CuPy, JAX or NumPy, of Float16, BFloat16 or Float32; `k` is
+    at most 1,024 and N. Of equal elements those with smaller indices come first. NaN is larger than
     infinity, and 0 and -0 are equal.
 
-    Returns `values` and `indices`, arrays (..., k), the latter of Int64; PyTorch computes the
-    gradient of the values. Raises DSLTypeError for other types and extents, DSLCallError for
-    another `k`.
+    Returns `values` and `indices`, arrays (..., k), the latter of Int64 (JAX: its default
+    integers); PyTorch and JAX compute the gradient of the values. Raises DSLTypeError for
+    other types and extents, DSLCallError for another `k`.
 
     >>> import numpy as np
     >>> from basedsl_cute.ops import topk
@@ -61,19 +62,33 @@ def topk(x: Any, k: int, *, largest: bool = True) -> TopK:
     >>> print(values, indices)
     [[9. 9. 3.]] [[1 3 0]]
     """
+    if is_jax(x):
+        from basedsl_cute.ops.layer.jax_layer import jax_topk  # it imports JAX
+
+        return TopK(*jax_topk(x, k, largest))
     lib = library(x, "topk")
     if lib.records(x):
         from basedsl_cute.ops.layer.torch_topk import torch_topk  # it imports PyTorch
 
         return TopK(*torch_topk(x, k, largest))
-    key = (lib.key(x), k, bool(largest), asked_target())
+    return topk_into(None, x, k, largest)
+
+
+def topk_into(found: TopK | None, x: Any, k: int, largest: bool) -> TopK:
+    """Write the top k to the arrays of `found`, or to new ones, and return them; indices may have
+    any integers.
+    """
+    lib = library(x, "topk")
+    kind = None if found is None else found.indices.dtype
+    key = (lib.key(x), k, bool(largest), kind, asked_target())
     plan = _plans.get(key)
     if plan is None:
         plan = _plans.keep(key, _plan(lib, x, k, bool(largest)))
     if not plan.is_direct:
         x = lib.compact(x)
     shape = (*x.shape[:-1], k)
-    found = TopK(lib.empty(shape, x.dtype, x), lib.empty(shape, lib.dtype(cute.Int64), x))
+    if found is None:
+        found = TopK(lib.empty(shape, x.dtype, x), lib.empty(shape, lib.dtype(cute.Int64), x))
     if plan.rows:
         given = (x, *found, plan.rows)
         stream = lib.stream(x)
@@ -210,7 +225,7 @@ def topk_kernel(
                 rank += is_before.to(cute.Int32)
             index = cute.Int32(plan.columns) - place.to(cute.Int32)
             values[row, rank] = x[row, index]
-            indices[row, rank] = index.to(cute.Int64)
+            indices[row, rank] = index.to(indices.element_type)
 
 
 @cute.jit

@@ -54,6 +54,7 @@ def _fake_backward(
 
 
 def _setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.set_materialize_grads(False)
     ctx.operation, x, weight, bias, residual, ctx.eps = inputs
     ctx.has_residual = residual is not None
     ctx.save_for_backward(output[1] if ctx.has_residual else x, weight, bias)
@@ -61,6 +62,8 @@ def _setup(ctx: Any, inputs: Any, output: Any) -> None:
 
 def _backward(ctx: Any, grad: Any, grad_z: Any) -> Any:
     z, weight, bias = ctx.saved_tensors
+    if grad is None:  # nothing uses the norm itself
+        grad = z.new_zeros(z.shape)
     if not ctx.has_residual:
         grad_z = None
     of_z, of_weight, of_bias = _backward_operation(

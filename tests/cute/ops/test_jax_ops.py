@@ -1,0 +1,146 @@
+"""Functions of `ops` for JAX arrays against JAX's own, eager and under `jit`, with gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from basedsl import DSLError
+from basedsl_cute.ops import (
+    gated_linear,
+    layer_norm,
+    linear_cross_entropy,
+    matmul,
+    rms_norm,
+    rotary,
+    sample,
+    softmax,
+    topk,
+)
+
+jax = pytest.importorskip("jax", reason="JAX is not installed")
+jnp = pytest.importorskip("jax.numpy")
+
+
+def normal(*shape, seed=0, dtype=np.float32):
+    made = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+    return jnp.asarray(made).astype(dtype)
+
+
+def compare(found, wanted, inputs, tolerance=2e-5):
+    """Compare two functions of arrays under `jit`, and their gradients."""
+    results = jax.tree.leaves(jax.jit(wanted)(*inputs))
+    for function in (found, jax.jit(found)):
+        for one, other in zip(jax.tree.leaves(function(*inputs)), results, strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_allclose(one, other, atol=tolerance, rtol=tolerance)
+    weights = [normal(*x.shape, seed=9) for x in results]
+
+    def scalar(function):
+        def call(*inputs):
+            leaves = jax.tree.leaves(function(*inputs))
+            return sum((w * x).sum() for w, x in zip(weights, leaves, strict=True))
+
+        return jax.jit(jax.grad(call, argnums=tuple(range(len(inputs)))))
+
+    for one, other in zip(scalar(found)(*inputs), scalar(wanted)(*inputs), strict=True):
+        np.testing.assert_allclose(one, other, atol=5 * tolerance, rtol=5 * tolerance)
+
+
+def exact_norm(x, weight, bias=0.0, *, is_centred=False, eps=1e-5):
+    x = x - x.mean(-1, keepdims=True) if is_centred else x
+    return x / jnp.sqrt((x * x).mean(-1, keepdims=True) + eps) * weight + bias
+
+
+def test_layer_norm():
+    inputs = normal(6, 40), normal(40, seed=1), normal(40, seed=2)
+    compare(layer_norm, lambda *inputs: exact_norm(*inputs, is_centred=True), inputs)
+
+
+def test_rms_norm_with_a_residual():
+    def wanted(x, weight, residual):
+        return exact_norm(x + residual, weight, eps=1e-6), x + residual
+
+    inputs = normal(6, 40), normal(40, seed=1), normal(6, 40, seed=2)
+    compare(lambda x, w, r: rms_norm(x, w, residual=r), wanted, inputs)
+
+
+def test_softmax_and_batches():
+    x = normal(3, 5, 40)
+    compare(softmax, lambda x: jax.nn.softmax(x), (x,))
+    np.testing.assert_allclose(jax.vmap(softmax)(x), jax.nn.softmax(x), atol=1e-6)
+
+
+def test_topk():
+    x = normal(5, 40)
+    values, indices = topk(x, 4)
+    wanted = jax.lax.top_k(x, 4)
+    np.testing.assert_array_equal(values, wanted[0])
+    np.testing.assert_array_equal(indices, wanted[1])
+    compare(lambda x: topk(x, 4).values, lambda x: jax.lax.top_k(x, 4)[0], (x,))
+
+
+def test_rotary():
+    angles = normal(6, 4, seed=1)
+    cos, sin = jnp.cos(angles), jnp.sin(angles)
+
+    def wanted(x):
+        one, other = x[..., :4], x[..., 4:]
+        c, s = cos[:, None], sin[:, None]
+        return jnp.concatenate((one * c - other * s, other * c + one * s), -1)
+
+    compare(lambda x: rotary(x, cos, sin), wanted, (normal(2, 6, 3, 8),))
+
+
+def test_products():
+    a, b = normal(2, 5, 8), normal(8, 6, seed=1)
+    bias, residual = normal(6, seed=2), normal(2, 5, 6, seed=3)
+
+    def found(a, b, bias, residual):
+        return matmul(a, b, bias=bias, residual=residual, alpha=0.5, activation="gelu_tanh")
+
+    def wanted(a, b, bias, residual):
+        return jax.nn.gelu(a @ b * 0.5 + bias, approximate=True) + residual
+
+    compare(found, wanted, (a, b, bias, residual))
+
+
+@pytest.mark.slow
+def test_batches_and_vectors():
+    compare(matmul, jnp.matmul, (normal(3, 5, 8), normal(3, 8, 6, seed=1)))
+    compare(matmul, jnp.matmul, (normal(8), normal(8, 6, seed=1)))
+    made = matmul(normal(5, 8, dtype=jnp.bfloat16), normal(8, 6, dtype=jnp.bfloat16))
+    assert made.dtype == jnp.bfloat16
+
+
+@pytest.mark.slow
+def test_gated_linear():
+    def wanted(x, gate, up):
+        return jax.nn.silu(x @ gate) * (x @ up)
+
+    compare(gated_linear, wanted, (normal(5, 8), normal(8, 6, seed=1), normal(8, 6, seed=2)))
+
+
+def test_linear_cross_entropy():
+    targets = jnp.array([3, 0, -100, 11, 5])
+
+    def wanted(x, weight):
+        logs = jax.nn.log_softmax(x @ weight.T)
+        return -logs[jnp.arange(5), targets].sum(where=targets >= 0) / 4
+
+    def found(x, weight):
+        return linear_cross_entropy(x, weight, targets)
+
+    compare(found, wanted, (normal(5, 8), normal(12, 8, seed=1)))
+
+
+def test_what_jax_arrays_do_not_have():
+    a, b = normal(5, 8), normal(8, 6)
+    with pytest.raises(DSLError, match="JAX arrays takes no out"):
+        matmul(a, b, out=np.zeros((5, 6), np.float32))
+    with pytest.raises(DSLError, match=r"8 columns and 5 rows"):
+        matmul(a, normal(5, 6))
+    with pytest.raises(DSLError, match="sample takes arrays of PyTorch, CuPy or NumPy"):
+        sample(a, seed=0)
+    with pytest.raises(Exception, match="a row has 300000 elements"):
+        softmax(jnp.zeros((1, 300000)))
