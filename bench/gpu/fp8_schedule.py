@@ -80,15 +80,15 @@ def main():
     calls = {}
     base = program("hopper_pingpong").HopperGemm
     for text, kind in kinds(base).items():
-        for overlap, stagger in ((1, 0), (1, 1), (4, 0)):
-            gemm = kind(cute.Float32, SIZES, (1, 2), False, 1, overlap, stagger)
+        for overlap, batch in ((1, 1), (1, 4), (4, 1)):
+            gemm = kind(cute.Float32, SIZES, (1, 2), False, 1, overlap, batch)
             try:
                 compiled = cute.compile(gemm, *views, blocks // 2, stream, given)
             except Exception as error:  # the others go on
-                print(text, overlap, stagger, "FAILED:", str(error)[:200])
+                print(text, overlap, batch, "FAILED:", str(error)[:200])
                 continue
             call = lambda f=compiled: f(*views, blocks // 2, stream, given)  # noqa: E731
-            calls[f"{text}, {overlap} in a row, turns {stagger}"] = call
+            calls[f"{text}, {overlap} in a row, scales of {batch}"] = call
     plain = base(cute.Float32, SIZES, (1, 2), False, 1)
     compiled = cute.compile(plain, *views, blocks // 2, stream)
     calls["one accumulator"] = lambda f=compiled: f(*views, blocks // 2, stream)

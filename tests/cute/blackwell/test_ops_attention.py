@@ -1,6 +1,7 @@
 """`ops.attention` by tcgen05 on the simulator, against float64; its machine code by ptxas."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,29 @@ def test_sums_are_scaled_when_scores_grow():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"causal": True}], ids=["full", "causal"])
+def test_a_block_that_stays_for_all_tasks(monkeypatch, options):
+    monkeypatch.setattr(flash, "_multiprocessors", lambda q: 1)
+    q, k, v = operands(1, 300, 300, 2, 1, 64)
+    check(q, k, v, blackwell.Config(), {"right": 0} if options else {}, **options)
+
+
+@pytest.mark.slow
+def test_weights_by_polynomials():
+    """Rows that see nothing are zeros, also in BFloat16; what is no number stays so."""
+    q, k, v = operands(1, 300, 150, 1, 1, 64, ml_dtypes.bfloat16)
+    check(q, k, v, blackwell.Config(computed=4), {"right": 0}, causal=True)
+    q[0, 200, 0, 5] = np.nan
+    out, lse = attention(q, k, v, causal=True, config=blackwell.Config(computed=4), return_lse=True)
+    rows = np.isnan(out.astype(float)).all((0, 2, 3))
+    assert rows[200] and rows.sum() == 1 and np.isnan(lse).sum() == 1
+    k[0, 2, 0, 5] = np.nan  # queries 150 to 151 do not see it
+    out = attention(q, k, v, causal=True, config=blackwell.Config(computed=4))
+    rows = np.isnan(out.astype(float)).all((0, 2, 3))
+    assert rows[152:].all() and not rows[:152].any()
+
+
+@pytest.mark.slow
 def test_rows_that_are_not_aligned_to_16_bytes():
     q, k, v = operands(1, 80, 80, 1, 1, 64)
     out = np.full((1, 80, 1, 66), np.nan, np.float16)
@@ -75,8 +99,10 @@ def test_rows_that_are_not_aligned_to_16_bytes():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100))
-def test_random_configurations(seed):
+def test_random_configurations(monkeypatch, seed):
     rng = np.random.default_rng(seed)
+    blocks = int(rng.integers(1, 5))  # each of which stays for several tasks
+    monkeypatch.setattr(flash, "_multiprocessors", lambda q: blocks)
     batches, key_heads, group = (int(n) for n in rng.integers(1, 3, 3))
     queries, keys = (int(n) for n in rng.integers(1, 400, 2))
     head = int(rng.choice((64, 128)))
@@ -91,6 +117,7 @@ def test_random_configurations(seed):
     config = blackwell.Config(stages=int(rng.integers(2, 4 if head == 64 else 3)),
                               persistent=bool(rng.integers(2)))  # fmt: skip
     scale = float(rng.uniform(0.05, 0.5))
+    config = replace(config, computed=int(rng.integers(5)))
     given = operands(batches, queries, keys, key_heads * group, key_heads, head, dtype, seed)
     check(*given, config, {"shift": shift, **wanted, "scale": scale}, scale=scale, **options)
 
@@ -128,14 +155,16 @@ def test_what_the_kernel_lacks_is_an_error():
 @pytest.mark.parametrize("arch", ["sm_100a", "sm_103a"])
 @pytest.mark.parametrize("right", [None, 0])
 @pytest.mark.parametrize("head", blackwell.HEADS)
-def test_ptxas_spills_nothing(head, right, arch):
+def test_ptxas_spills_nothing(monkeypatch, head, right, arch):
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, arch)
+    config = flash.blackwell_config(head, right)
     x = np.zeros((1, 2, 256, head), np.float16).transpose(2, 3, 1, 0)
     lse = np.zeros((1, 2, 256), np.float32).transpose(2, 1, 0)
     compiled = cute.compile(
         flash._launch,
         *(x, x, x, x, lse, None, None, None),
         *((None,) * 4, (None, None, None, ()), (None,) * 3),
-        *(1.0, 1.0, 1, 256, 148, head, head, Variant(right=right), blackwell.Config(), 0),
+        *(1.0, 1.0, 1, 256, 148, head, head, Variant(right=right), config, 0),
         options=f"--gpu-arch {arch}",
     )
     (kernel,) = compiled.resources.values()

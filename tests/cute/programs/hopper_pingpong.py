@@ -23,8 +23,6 @@ from basedsl_cute.pipeline import pipeline_init_arrive, pipeline_init_wait
 class NamedBarrierGemm(enum.IntEnum):
     Epilogue = enum.auto()
     EpilogueLoad = enum.auto()
-    First = enum.auto()  # the first warp group multiplies next
-    Second = enum.auto()
 
 
 class HopperGemm:
@@ -38,14 +36,14 @@ class HopperGemm:
         pingpong=True,
         swizzle_size=1,
         overlap=1,
-        stagger=0,
+        batch=1,
     ):
         self.overlap = (
             overlap  # so many scaled products in a row: each is added while the next runs
         )
-        # Of a scaled product the second warp group begins after the first one's product, and with 2
-        # each of its products does: while one adds, the other multiplies.
-        self.stagger = stagger
+        # Scales of so many steps are loaded together, a batch ahead. With 1 the loop carries those
+        # of the next step: to move them to its registers it waits for a load it has just made.
+        self.batch = batch
         self.swizzle_size = swizzle_size  # tiles side by side, which share what is in the L2 cache
         self.acc_dtype = acc_dtype
         self.pingpong = pingpong
@@ -389,15 +387,26 @@ class HopperGemm:
                             release.advance()
                             self.add(acc, old, now)
                             now, ahead = ahead, later
+                    if cutlass.const_expr(self.batch > 1):
+                        grouped = k_tile_cnt // self.batch * self.batch
+                        these = self.batch_of(loaded, 0, final)
+                        for k_tile in cutlass.range(0, grouped, self.batch, unroll=1):
+                            others = self.batch_of(loaded, k_tile + self.batch, final)
+                            for i in cutlass.range_constexpr(self.batch):
+                                self.multiply(mainloop, tiled_mma, part, tCrA, tCrB, read)
+                                read.advance()
+                                warpgroup.wait_group(0)
+                                mainloop.consumer_release(release)
+                                release.advance()
+                                self.add(acc, part, these[i])
+                            these = others
+                        now = self.scales_of(loaded, cutlass.min(grouped, final))
+                        ahead = self.scales_of(loaded, cutlass.min(grouped + 1, final))
                     for k_tile in cutlass.range(grouped, k_tile_cnt, unroll=1):
                         later = self.scales_of(loaded, cutlass.min(k_tile + 2, final))
-                        if cutlass.const_expr(self.stagger):
-                            self.take_turns(wg, k_tile, k_tile_cnt, True)
                         self.multiply(mainloop, tiled_mma, part, tCrA, tCrB, read)
                         read.advance()
                         warpgroup.wait_group(0)
-                        if cutlass.const_expr(self.stagger):
-                            self.take_turns(wg, k_tile, k_tile_cnt, False)
                         mainloop.consumer_release(release)
                         release.advance()
                         self.add(acc, part, now)
@@ -458,21 +467,10 @@ class HopperGemm:
         warpgroup.commit_group()
 
     @cute.jit
-    def take_turns(
-        self, wg: cutlass.Int32, k_tile: cutlass.Int32, count: cutlass.Int32, before: bool
-    ):
-        """Wait for the other warp group's product before one's own, tell it after."""
-        first, second = int(NamedBarrierGemm.First), int(NamedBarrierGemm.Second)
-        if self.stagger == 2 or k_tile == 0:
-            if cutlass.const_expr(before):
-                if wg == 1:
-                    cute.arch.barrier(barrier_id=second, number_of_threads=256)
-                elif k_tile > 0:
-                    cute.arch.barrier(barrier_id=first, number_of_threads=256)
-            elif wg == 0:
-                cute.arch.barrier_arrive(barrier_id=second, number_of_threads=256)
-            elif self.stagger == 2 and k_tile + 1 < count:
-                cute.arch.barrier_arrive(barrier_id=first, number_of_threads=256)
+    def batch_of(self, loaded, step, final):
+        return tuple(
+            self.scales_of(loaded, cutlass.min(step + i, final)) for i in range(self.batch)
+        )
 
     @cute.jit
     def scales_of(self, loaded, step):
@@ -569,7 +567,7 @@ def check(m=200, n=136, k=136, l=2, tile=(64, 64), pingpong=True, cluster=(1, 1)
     )
 
 
-def check_scaled(m=200, n=256, k=384, cluster=(2, 1), swizzle=2, overlap=1, stagger=0):
+def check_scaled(m=200, n=256, k=384, cluster=(2, 1), swizzle=2, overlap=1, batch=1):
     rng = np.random.default_rng(2)
     A, B = (rng.integers(-4, 5, (x, k)).astype(ml_dtypes.float8_e4m3fn) for x in (m, n))
     D = np.zeros((m, n), ml_dtypes.bfloat16)
@@ -584,7 +582,7 @@ def check_scaled(m=200, n=256, k=384, cluster=(2, 1), swizzle=2, overlap=1, stag
     )
     scales = tuple(from_dlpack(x).mark_layout_dynamic(leading_dim=1) for x in (sa, sb))
     st = cutlass.cuda.default_stream()
-    gemm = HopperGemm(cutlass.Float32, (128, 128), cluster, False, swizzle, overlap, stagger)
+    gemm = HopperGemm(cutlass.Float32, (128, 128), cluster, False, swizzle, overlap, batch)
     f = cute.compile(gemm, va, vb, vd, 1, st, scales)
     f(va, vb, vd, 1, st, scales)
     wide = A.astype(np.float32) * np.repeat(sa, 128, 1)
@@ -596,4 +594,4 @@ def run():
     check(c="m", k=72)
     check(pingpong=False, tile=(128, 64), cluster=(1, 2), l=1)
     check_scaled(overlap=2)
-    check_scaled(stagger=1)
+    check_scaled(batch=2)

@@ -34,8 +34,6 @@ TILE = 128  # queries of one of the two tiles, and keys
 HEADS = (64, 128)
 CORRECTION_WARP, MMA_WARP, LOAD_WARP = 8, 12, 13  # the first ones of roles; softmax has 0 to 7
 THREADS = 512
-# Of a thread in each role, 512 in all for a thread of each warpgroup.
-REGISTERS = {"softmax": 176, "correction": 96, "others": 64}
 SUMS_AT = 2 * TILE  # the first column of O in tensor memory; S and P are before
 _PRODUCER, _CONSUMER = pipeline.PipelineUserType.Producer, pipeline.PipelineUserType.Consumer
 
@@ -46,15 +44,24 @@ class Config:
 
     `stages` is the number of tiles of keys, and of values, in shared memory. A block that is
     `persistent` has many tasks. Results are written in vectors of 16 bytes if `is_wide`, to which
-    their rows are aligned then.
+    their rows are aligned then. Of each eight weights, `computed` come from multiplications and
+    additions instead of the unit for exponentials, which bounds heads of 64.
     """
 
     stages: int = 2
     persistent: bool = True
     is_wide: bool = True
+    computed: int = 0
 
     tile = (2 * TILE, TILE)  # (queries, keys) of a task
     by_head = False
+
+    @property
+    def registers(self) -> tuple[int, int, int]:
+        """Registers of a thread of softmax, of correction and of the others: two warpgroups and one
+        of each of these have 512 for four threads.
+        """
+        return (184, 96, 48) if self.computed else (176, 96, 64)
 
 
 def is_plain(variant: Variant, head: int, head_v: int) -> bool:
@@ -98,12 +105,14 @@ def forward_kernel(
     # Each role computes its walk: values of all would lie in memory through setmaxnreg.
     given = (tma_q, tma_k, swizzle, variant, cfg)
     if warp < CORRECTION_WARP:
-        arch.setmaxregister_increase(REGISTERS["softmax"])
+        arch.setmaxregister_increase(cfg.registers[0])
         tmem.wait_for_alloc()
         start = tmem.retrieve_ptr(cute.Float32)
-        softmax_warps(start, numbers, pipes[3], pipes[4], walk_of(*given), scale, dtype)
+        softmax_warps(
+            start, numbers, pipes[3], pipes[4], walk_of(*given), scale, dtype, cfg.computed
+        )
     elif warp < MMA_WARP:
-        arch.setmaxregister_decrease(REGISTERS["correction"])
+        arch.setmaxregister_decrease(cfg.registers[1])
         tmem.allocate(512)
         tmem.wait_for_alloc()
         start = tmem.retrieve_ptr(cute.Float32)
@@ -114,7 +123,7 @@ def forward_kernel(
         pipeline.NamedBarrier(2, TILE).arrive_and_wait()
         tmem.free(start)
     else:
-        arch.setmaxregister_decrease(REGISTERS["others"])
+        arch.setmaxregister_decrease(cfg.registers[2])
         if warp == MMA_WARP:
             tmem.wait_for_alloc()
             start = tmem.retrieve_ptr(cute.Float32)

@@ -22,6 +22,10 @@ VECTOR = 8  # elements of 16 bits that one store writes
 # Sums are scaled when the largest score of a row has grown so far, as an exponent of two: weights
 # are at most two to the power of it, far below Float16's 65504.
 GROWTH = 8.0
+# 2^x for x from -1/2 to 1/2, with an error of 2.6e-6 (minimax, by Lawson's iteration).
+_POWER = (0.99999926157, 0.69312182126, 0.24024745057, 0.05591780848, 0.00957006888)
+_ROUND = 1.5 * 2**23  # a Float32 of at most 2^22 plus this is rounded to an integer, the low bits
+_LEAST = -126.0  # the exponent of the smallest normal Float32
 
 
 def stage_of(user: Any, index: Any) -> Any:
@@ -31,6 +35,25 @@ def stage_of(user: Any, index: Any) -> Any:
     state = pipeline.make_pipeline_state(user, 2)
     state.index = index
     return state
+
+
+def powers(pair: Any) -> Any:
+    """Return two to the powers of a pair of Float32, by multiplications and additions: the unit
+    for exponentials is slower than tensor cores with heads of 64. Less than -126 is -126.
+    """
+    pair = tuple(cute.where(x < _LEAST, _LEAST, x) for x in pair)
+    rounded = arch.add_packed_f32x2(pair, (_ROUND, _ROUND))
+    near = arch.add_packed_f32x2(rounded, (-_ROUND, -_ROUND))
+    rest = arch.sub_packed_f32x2(pair, near)
+    result: Any = (_POWER[-1], _POWER[-1])
+    for coefficient in _POWER[-2::-1]:
+        result = arch.fma_packed_f32x2(result, rest, (coefficient, coefficient))
+    exponents = cute.make_rmem_tensor((2,), cute.Float32)
+    bits = cute.recast_tensor(exponents, cute.Int32)
+    for i in range(2):
+        exponents[i] = rounded[i]
+        bits[i] = (bits[i] << 23) + (127 << 23)
+    return arch.mul_packed_f32x2(result, (exponents[0], exponents[1]))
 
 
 def columns_at(start: Any, columns: int) -> Any:
@@ -46,8 +69,12 @@ def tiled_copies(columns: int) -> tuple[Any, Any]:
 
 
 @cute.jit
-def softmax_warps(start, numbers, pipe_s, pipe_f, walk, scale, dtype: cute.Constexpr):
-    """Make the scores of one of the two tiles of queries into weights, which replace them."""
+def softmax_warps(
+    start, numbers, pipe_s, pipe_f, walk, scale, dtype: cute.Constexpr, computed: cute.Constexpr
+):
+    """Make the scores of one of the two tiles of queries into weights, which replace them. Of each
+    eight weights, `computed` come from polynomials (`powers`).
+    """
     warp = arch.make_warp_uniform(arch.warp_idx())
     group, row = warp // 4, arch.thread_idx()[0] % TILE
     scores_at = start + group * TILE
@@ -94,10 +121,14 @@ def softmax_warps(start, numbers, pipe_s, pipe_f, walk, scale, dtype: cute.Const
             for part in cute.range_constexpr(TILE // PART):
                 piece = cute.local_tile(scores, (PART,), (part,))
                 for e in cute.range_constexpr(0, PART, 2):
-                    piece[e], piece[e + 1] = arch.fma_packed_f32x2(
+                    pair = arch.fma_packed_f32x2(
                         (piece[e], piece[e + 1]), (factor, factor), (-base, -base)
                     )
-                piece.store(cute.math.exp2(piece.load(), fastmath=True))
+                    if cute.const_expr(e // 2 * computed % 8 < computed):
+                        pair = powers(pair)
+                    else:
+                        pair = tuple(cute.math.exp2(x, fastmath=True) for x in pair)
+                    piece[e], piece[e + 1] = pair
                 for e in cute.range_constexpr(0, PART, 2):
                     sums[e // 2 % 2] = arch.add_packed_f32x2(
                         sums[e // 2 % 2], (piece[e], piece[e + 1])
@@ -166,7 +197,8 @@ def correction_warps(start, numbers, pipe_f, pipe_o, walk, out, lse, is_wide: cu
             total, largest = numbers[row, 0, g], numbers[row, 1, g]
             pipe_f.consumer_release(at_f[g])
             at_f[g].phase = at_f[g].phase ^ 1
-            nothing = total == 0.0
+            # Polynomials make 2^-126 of -inf; a NaN is not less than 1.
+            nothing = (largest == -cute.Float32.inf) & (total < 1.0)
             known = cute.where(nothing, 1.0, total)
             inverse = cute.where(nothing, 0.0, arch.rcp_approx(known))
             query = (2 * tile + g) * TILE + row

@@ -305,8 +305,7 @@ def _chosen(
         return free if variant.right is None and variant.mask is None else bounded
     if target.is_gpu and TCGEN05.is_met_by(target) and is_long:
         if blackwell.is_plain(variant, extents.head, extents.head_v):
-            # With a diagonal, the order in which multiprocessors become free is a fairer share.
-            return blackwell.Config(2 if extents.head > 64 else 3, variant.right is None)
+            return blackwell_config(extents.head, variant.right)
     if target.is_gpu and WGMMA.is_met_by(target) and is_long:
         width = max(extents.head, extents.head_v)
         bounded, free, scored = next(found for w, found in HOPPER_CONFIGS.items() if width <= w)
@@ -335,6 +334,17 @@ def _chosen(
     steps = -(-extents.keys // tile[1])
     splits = min(_MOST_SPLITS, _multiprocessors(q) * 2 // max(blocks, 1), steps // 4)
     return config if splits < 2 else replace(config, splits=splits)
+
+
+def blackwell_config(head: int, right: int | None) -> blackwell.Config:
+    """The configuration of the Blackwell kernel for heads of `head` elements, and a bound on the
+    right or None. With a diagonal, the order in which multiprocessors become free is a fairer share
+    of the work. Exponentials bound heads of 64 (bench/results/2026-11-23-blackwell-attention.md),
+    but sm_103's unit for them is twice as fast (NVIDIA, "Inside NVIDIA Blackwell Ultra").
+    """
+    is_bound = head == 64 and current_target().name.startswith("sm_100")
+    stages = 2 if head > 64 else 3
+    return blackwell.Config(stages, persistent=right is None, computed=2 if is_bound else 0)
 
 
 def _with_splits(config: ampere.Config, blocks: int, keys: int, processors: int) -> ampere.Config:

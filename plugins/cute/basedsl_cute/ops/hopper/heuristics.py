@@ -42,7 +42,7 @@ _MIN_STEPS = 4  # of K for each block
 _MOST_ROWS = 192
 _MOST_COLUMNS = {1: 256, 2: 256, 3: 176}
 _LEAST_TO_BALANCE = 2.0  # microseconds of loads from device memory
-_FEW = 16  # rows, for which they were slower: one kernel has fewer loads on their way
+_FEW = 16  # rows, for which they were slower
 _MOST_ROUNDS = 2  # of tiles over the multiprocessors, where blocks of a cluster share K
 
 _CLOCK = 1750.0  # cycles in a microsecond
