@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from gemm_problems import check_epilogue, close, operands
 
-SMALL = Config(tile=(64, 64, 32), warps=(2, 1))
+SMALL = Config(tile=(32, 32, 32), warps=(2, 1))  # few operations, so that it compiles fast
 
 
 def run(shape, cfg=SMALL, blocks=2, vectors=(8, 8, 8), acc=None, **options):
@@ -45,7 +45,7 @@ def test_types(target, dtype, majors):
             pytest.skip("mma.sync of 8-bit floats needs compute capability 8.9")
     size = np.dtype(dtype).itemsize
     out = np.int32 if np.dtype(dtype).kind in "iu" else np.float32
-    cfg = Config(tile=(64, 64, 64 // size), warps=(1, 2))
+    cfg = Config(tile=(32, 32, 64 // size), warps=(1, 2))
     vectors = (16 // size,) * 3
     run((80, 48, 96), cfg, 1, vectors, dtype=dtype, out=out, majors=majors)
 

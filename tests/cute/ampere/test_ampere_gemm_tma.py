@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from gemm_problems import check_epilogue, close, operands
 
-SMALL = Config(tile=(64, 64, 32), warps=(2, 2))
+SMALL = Config(tile=(32, 32, 32), warps=(2, 2))  # few operations, so that it compiles fast
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_orders_of_modes_and_ragged_extents(hopper, majors):
 def test_types(hopper, dtype, majors):
     size = np.dtype(dtype).itemsize
     out = np.int32 if np.dtype(dtype).kind in "iu" else np.float32
-    cfg = Config(tile=(64, 64, 64 // size), warps=(1, 4))
+    cfg = Config(tile=(32, 64, 64 // size), warps=(1, 4))
     run((80, 48, 96), cfg, 1, 16 // size, dtype=dtype, out=out, majors=majors)
 
 

@@ -54,7 +54,11 @@ def configuration(rng, name, small):
             along_m=bool(rng.integers(2)),
         )
         sums = cfg.tile[0] * cfg.tile[1] // cfg.threads  # registers of a thread
-        if cfg.threads <= (64 if small else 256) and sums <= 128 and cfg.smem_bytes(width) < 96e3:
+        if (
+            cfg.threads <= (64 if small else 256)
+            and sums <= (32 if small else 128)
+            and cfg.smem_bytes(width) < 96e3
+        ):
             try:
                 for vector in (128 // width, 1):
                     ampere_gemm.check_config(cfg, op, (vector, vector, vector))

@@ -17,9 +17,10 @@ WRONG = {
     "N": ((64, 64), (64, 64), (64, 128), "their N differ"),
     "batches": ((64, 64, 2), (64, 64, 3), (64, 64, 2), "different numbers of batches"),
 }
+SMALL = (32, 32, 32), (2, 2)
 CALLS = {
-    "ampere": lambda a, b, c: ampere_gemm.gemm(a, b, c, 1),
-    "ampere_tma": lambda a, b, c: gemm_tma.gemm(a, b, c, 1),
+    "ampere": lambda a, b, c: ampere_gemm.gemm(a, b, c, 1, ampere_gemm.Config(*SMALL)),
+    "ampere_tma": lambda a, b, c: gemm_tma.gemm(a, b, c, 1, gemm_tma.Config(*SMALL)),
     "hopper": lambda a, b, c: hopper_gemm.gemm(a, b, c, 1, hopper_gemm.Config((64, 64, 64), 2, 1)),
     "split": lambda a, b, c: split_k_gemm.gemm(a, b, c),
     "sgemm": lambda a, b, c: sgemm.sgemm(a, b, c),
