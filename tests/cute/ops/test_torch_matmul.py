@@ -105,7 +105,7 @@ def test_the_operation_is_one_of_pytorch():
     y = matmul(a, b, bias=bias, activation="silu")
     assert y.grad_fn is not None
     operation = torch.ops.basedsl_cute.matmul.default
-    given = (a, b, bias, None, None, None, "silu", torch.float16, False)
+    given = (a, b, bias, None, None, None, "silu", torch.float16, False, False)
     torch.library.opcheck(operation, given, test_utils=("test_schema", "test_faketensor"))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import basedsl_cute as cute
-from basedsl import DSLCallError, DSLTypeError
+from basedsl import DSLCallError, DSLTypeError, with_article
 from basedsl_cute.distributed import SymmetricTensor, simulated
 from basedsl_cute.ops.distributed.gather_product import gather_product
 from basedsl_cute.ops.distributed.launches import Flat, Launch, Launches
@@ -147,7 +147,7 @@ class ProductWorkspace:
 def _check_config(config: Any) -> None:
     if config is not None and not isinstance(config, Config):
         raise DSLTypeError(
-            f"the config is a {type(config).__name__}, not a Config",
+            f"the config is {with_article(type(config))}, not a Config",
             hint="basedsl_cute.ops.hopper.config.Config(tile=(128, 128, 64), ...), or None",
         )
 

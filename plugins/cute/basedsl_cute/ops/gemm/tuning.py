@@ -44,6 +44,7 @@ def fastest_config(
     kept = (tuned_results.read(key) or {}).get("config")
     if kept in names:
         return candidates[names.index(kept)]
+    driver.ensure_context()  # threads of autograd have none
     if driver.call("cuStreamIsCapturing", stream):
         raise DSLCallError(
             "matmul cannot measure configurations while a CUDA graph is captured",

@@ -259,7 +259,7 @@ def _fastest_hopper(
         factor = 1.0
         if rows == 64 and columns > 96 and cfg.cluster != (1, 1) and k * bits > 1024 * 16:
             factor = _PAIRS_OF_64
-        if rows > 64 and columns <= 96 and cfg.cluster == (1, 2) and k * bits < 4096 * 16:
+        if rows > 64 and columns <= 96 and cfg.cluster == (1, 2) and k * bits / 16 < 4096:
             factor = _NARROW_PAIRS
         return factor * (_HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once * loading))
 
