@@ -1,4 +1,4 @@
-"""Which Python lines each line of a stage's text comes from.
+"""Line maps: the Python lines that each line of a stage's text comes from.
 
 A `Lined` text is the text for people, and for each of its lines the places it comes from, innermost
 first: pairs of a file and a 1-based line.

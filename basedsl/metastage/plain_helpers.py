@@ -1,4 +1,4 @@
-"""Questions about numbers in undecorated helpers that Python would answer otherwise.
+"""Detection of undecorated helpers that ask for the class or identity of a dynamic number.
 
 In a decorated function `type(n)`, `n is True` and the like go through hooks. A helper that is not
 decorated runs as it is: there `type(n) is int` is False of an Int64, and `flag is True` of a

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import datetime
 import dis
+import functools
 import pathlib
 import random
 import sys
@@ -168,13 +169,20 @@ def _calls_in(
             yield from _calls_in(constant, scope, values)
 
 
+@functools.lru_cache(maxsize=1024)
+def _steps(code: types.CodeType) -> tuple[tuple[str, Any, int], ...]:
+    """Return the name, argument and offset of each instruction. A compilation asks several times,
+    and disassembling takes longest of what it does for guards.
+    """
+    return tuple((one.opname, one.argval, one.offset) for one in dis.get_instructions(code))
+
+
 def _scan(
     code: types.CodeType, scope: dict[str, Any], values: dict[str, Any]
 ) -> Iterator[OutsideCall]:
     current, path = _UNKNOWN, ""
     made: _Made | None = None
-    for instruction in dis.get_instructions(code):
-        kind, name = instruction.opname, instruction.argval
+    for kind, name, offset in _steps(code):
         if isinstance(current, type) and issubclass(current, pathlib.Path):
             made = _Made(current, path)
         if kind in ("LOAD_GLOBAL", "LOAD_NAME"):
@@ -190,7 +198,7 @@ def _scan(
         elif kind in ("LOAD_ATTR", "LOAD_METHOD") and current is not _UNKNOWN:
             path = f"{path}.{name}"
             if _has_volatile(current, name):
-                yield OutsideCall(path, code, instruction.offset)
+                yield OutsideCall(path, code, offset)
             known = isinstance(current, (types.ModuleType, type))
             current = vars(current).get(name, _UNKNOWN) if known else _UNKNOWN
         elif kind in ("CACHE", "PUSH_NULL", "PRECALL", "EXTENDED_ARG"):
@@ -200,4 +208,4 @@ def _scan(
         else:
             current = _UNKNOWN
         if current is not _UNKNOWN and is_volatile(current):
-            yield OutsideCall(path, code, instruction.offset)
+            yield OutsideCall(path, code, offset)

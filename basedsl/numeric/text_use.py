@@ -1,4 +1,4 @@
-"""The use of a text of a dynamic value, where nothing marks it: in code that is not decorated.
+"""Detection of undecorated code that reads the text of a dynamic number, which has no digits yet.
 
 An f-string of an undecorated helper, `str([n])`, `"%s" % n` and the `__repr__` of an object give
 plain texts, which show the value as `?`. Such a text is good for people: it may become a message of

@@ -1,4 +1,4 @@
-"""Every question that basedsl asks a plugin.
+"""The hooks: functions that a plugin may define, with when basedsl calls them and why.
 
 A distribution names its DSLs and their conformance declarations as entry points, which are imported
 only when somebody asks for them:

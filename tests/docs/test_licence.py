@@ -246,6 +246,30 @@ def test_conversions_to_narrow_floats():
     assert f(math.inf) == 448.0
 
 
+def test_truth_that_decides_twice():
+    asked = []
+
+    class Flag:
+        def __bool__(self):
+            asked.append(self)
+            return False
+
+    flag = Flag()
+
+    @toy.jit
+    def value(n):
+        return (flag and 1) or n
+
+    @toy.jit
+    def condition(n):
+        return n if (flag and 1) or n else 0
+
+    asked.clear()
+    assert value(3) == 3 and len(asked) == 2
+    asked.clear()
+    assert condition(3) == 3 and len(asked) == 1
+
+
 def test_exceptions():
     class Error(ValueError):
         def __init__(self, code):

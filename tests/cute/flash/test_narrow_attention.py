@@ -37,7 +37,8 @@ def check(q, k, v, wanted, factors=(1.0, 1.0, 1.0), **options):
     assert out.dtype == ml_dtypes.bfloat16
     # Weights have four significant bits, results eight.
     np.testing.assert_allclose(np.float64(out), values, atol=0.03 * abs(values).max())
-    np.testing.assert_allclose(lse, logs, atol=1e-4)
+    # Hopper's wgmma adds products of 8-bit floats with about 14 bits, the simulator with 24.
+    np.testing.assert_allclose(lse, logs, atol=1e-3)
 
 
 @pytest.mark.slow
@@ -55,6 +56,7 @@ def test_factors_of_heads_and_batches():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::basedsl_cute.dsl.steps.SpillWarning")  # ptxas before 13.3
 def test_a_score_and_rows_that_see_nothing():
     q, k, v = normal(1, 80, 1, 64), normal(1, 40, 1, 64, seed=1), normal(1, 40, 1, 64, seed=2)
     wanted = {"right": 0, "score": lambda s, *_: 2 * np.tanh(s / 2)}

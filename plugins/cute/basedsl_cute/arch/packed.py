@@ -27,7 +27,9 @@ def add_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
 
 @takes_location
 def sub_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
-    """Return the differences `src_a - src_b` of two pairs of Float32, tuples of two numbers."""
+    """Return the differences of two pairs of Float32: `src_a` and `src_b` are tuples of two
+    numbers, and so is the result.
+    """
     return _pairwise("sub_packed_f32x2()", "arith.subf", src_a, src_b)
 
 
@@ -41,7 +43,9 @@ def mul_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
 
 @takes_location
 def fma_packed_f32x2(src_a: Pair, src_b: Pair, src_c: Pair) -> Pair:
-    """Return `src_a * src_b + src_c` of pairs of Float32, each rounded once."""
+    """Return `src_a * src_b + src_c` of pairs of Float32, each rounded once: all are tuples of two
+    numbers, and so is the result.
+    """
     return _pairwise("fma_packed_f32x2()", "math.fma", src_a, src_b, src_c)
 
 

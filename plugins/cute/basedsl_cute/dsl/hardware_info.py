@@ -33,7 +33,10 @@ _EMPTY_KERNEL = """
 
 
 class HardwareInfo:
-    """The properties of the CUDA device number `device_id`, by default the current device."""
+    """The properties of the CUDA device number `device_id`, by default the current device: methods
+    return the number of multiprocessors and of clusters that run at once. On the simulator they are
+    those of an H100.
+    """
 
     def __init__(self, device_id: int | None = None, *, loc: Any = None, ip: Any = None) -> None:
         self.device_id = device_id

@@ -465,13 +465,13 @@ def ones_like(x: Any, dtype: Any = None) -> TensorSSA:
 
 @takes_location
 def all_(x: TensorSSA) -> Any:
-    """A Boolean: True if all elements of `x` are true (not 0)."""
+    """Return a Boolean: True if all elements of the vector `x` are true (not 0)."""
     return x.to(Boolean)._fold(operator.and_, True)
 
 
 @takes_location
 def any_(x: TensorSSA) -> Any:
-    """A Boolean: True if any element of `x` is true (not 0)."""
+    """Return a Boolean: True if any element of the vector `x` is true (not 0)."""
     return x.to(Boolean)._fold(operator.or_, False)
 
 
