@@ -148,7 +148,9 @@ class Draws:
         """The fraction of draws that are not among the elements to keep; 1 if draws repeat."""
         kept = kept_probabilities(x.double(), self.options["top_k"], self.options["top_p"] + 1e-5)
         draws = self(x)
-        missed = (kept.gather(-1, draws[:, None]) == 0).double().mean().item()
+        # Elements equal to the last one that a sort keeps are kept too.
+        least = x.masked_fill(kept == 0, float("inf")).amin(-1)
+        missed = (x.gather(-1, draws[:, None])[:, 0] < least).double().mean().item()
         return max(missed, float(torch.equal(draws, self(x))))
 
 
