@@ -24,12 +24,24 @@ from basedsl.location import file_of_module, is_internal
 from basedsl.numeric import Numeric
 
 
+# By the id of a code object, which is kept: the digest of the object, and its last line. A
+# compilation asks twice. (Code objects that compare as equal may be of different files.)
+_codes: dict[int, tuple[types.CodeType, bytes, int]] = {}
+_MOST_CODES = 1024
+
+
 def of_code(code: types.CodeType) -> str:
     """Return a digest of a whole code object, positions included: errors report them."""
-    digest = hashlib.sha256()
-    _add_code(digest, code)
-    digest.update(_source(code).encode())
-    return digest.hexdigest()
+    found = _codes.get(id(code))
+    if found is None:
+        digest = hashlib.sha256()
+        _add_code(digest, code)
+        last = max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)
+        if len(_codes) >= _MOST_CODES:
+            _codes.clear()
+        found = _codes[id(code)] = code, digest.digest(), last
+    _, own, last = found
+    return hashlib.sha256(own + _source(code, last).encode()).hexdigest()
 
 
 def _add_code(digest: Any, code: types.CodeType) -> None:
@@ -57,11 +69,10 @@ def _add_code(digest: Any, code: types.CodeType) -> None:
             digest.update((of_value(constant) or repr(constant)).encode())
 
 
-def _source(code: types.CodeType) -> str:
+def _source(code: types.CodeType, last: int) -> str:
     # The pre-stage reads the file: an edit since the import must not be taken for this code.
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename)
-    last = max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)
     return "".join(lines[code.co_firstlineno - 1 : last])
 
 

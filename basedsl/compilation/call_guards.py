@@ -5,6 +5,7 @@ tracing changed of that.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from basedsl.binding.arguments import static_parts
 from basedsl.function import DSLFunction
@@ -19,7 +20,6 @@ def guards_of(call: BoundCall, traced: Sequence[DSLFunction] = ()) -> Guards:
     """Collect guards for the called function, the functions traced into it, and the static parts
     of the arguments. The library's own functions need none: they change with its version only.
     """
-    users = [one for one in traced if not is_internal(one.fn.__code__.co_filename)]
     parts = [
         (parameter.name, part)
         for parameter, argument in zip(
@@ -28,7 +28,7 @@ def guards_of(call: BoundCall, traced: Sequence[DSLFunction] = ()) -> Guards:
         for part in static_parts(argument)
     ]
     return Guards.collect(
-        [function.fn for function in (call.function, *users)],
+        [call.function.fn, *_users(traced)],
         [part for _, part in parts],
         [name for name, _ in parts],
     )
@@ -43,10 +43,16 @@ def guards_and_effects(
     """
     drop_new_dynamic_attributes(before)
     after = guards_of(call)
+    is_whole = after.covers(_users(traced.functions))  # as mostly: collecting takes a while
     for function in traced.functions:
         after.meets(function)
     check_shared_objects(call.function.fn, call.values, call.arguments, before)
     found = effects(before, after)
     traced_codes = [one.fn.__code__ for one in (call.function, *traced.functions)]
     check_left_values(found, before, traced_codes)
-    return guards_of(call, traced.functions) if traced.functions else after, tuple(found)
+    return after if is_whole else guards_of(call, traced.functions), tuple(found)
+
+
+def _users(functions: Sequence[DSLFunction]) -> list[Any]:
+    """Return the Python functions of those that are the program's, not the library's."""
+    return [one.fn for one in functions if not is_internal(one.fn.__code__.co_filename)]

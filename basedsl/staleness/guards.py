@@ -195,6 +195,14 @@ class Guards:
         """Return the name of a guarded thing as a user writes it."""
         return self._paths[key]
 
+    def covers(self, functions: Iterable[Any]) -> bool:
+        """Return True if these were collected for `functions` too: what they were collected for
+        leads there, and no function is of a library.
+        """
+        return all(
+            id(one) in self._numbers and not self._foreign(one.__module__) for one in functions
+        )
+
     def meets(self, function: Any) -> None:
         """Guard a decorated function that tracing enters, and all that it leads to."""
         fn = function.fn
