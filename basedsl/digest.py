@@ -23,9 +23,8 @@ import numpy as np
 from basedsl.location import file_of_module, is_internal
 from basedsl.numeric import Numeric
 
-
-# By the id of a code object, which is kept: the digest of the object, and its last line. A
-# compilation asks twice. (Code objects that compare as equal may be of different files.)
+#: By the id of a code object, which is kept: the object, its digest, and its last line. A
+#: compilation asks twice. (Code objects that compare as equal may be of different files.)
 _codes: dict[int, tuple[types.CodeType, bytes, int]] = {}
 _MOST_CODES = 1024
 
