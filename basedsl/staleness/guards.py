@@ -79,8 +79,7 @@ _ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
 _VALUES = (*PLAIN, tuple, frozenset)
 # With these, an attribute that a module does not have matters too.
 _ASKING = frozenset({"hasattr", "getattr", "AttributeError"})
-# With these, any global may be read.
-_ALL_GLOBALS = frozenset({"globals", "vars", "eval", "exec"})
+_ALL_GLOBALS = frozenset({"globals", "vars", "eval", "exec"})  # any global may be read
 # Containers of libraries are followed up to this length: `sys.argv`, not `sys.modules`.
 _LONGEST = 64
 
@@ -196,12 +195,8 @@ class Guards:
         return self._paths[key]
 
     def covers(self, functions: Iterable[Any]) -> bool:
-        """Return True if these were collected for `functions` too: what they were collected for
-        leads there, and no function is of a library.
-        """
-        return all(
-            id(one) in self._numbers and not self._foreign(one.__module__) for one in functions
-        )
+        """Return True if what these were collected for leads to `functions`, none of a library."""
+        return all(id(f) in self._numbers and not self._foreign(f.__module__) for f in functions)
 
     def meets(self, function: Any) -> None:
         """Guard a decorated function that tracing enters, and all that it leads to."""

@@ -168,7 +168,8 @@ def test_operations_of_the_bindings_run(target):
     assert out[:, 5].sum() == 1
 
 
-def test_they_are_in_the_ptx(monkeypatch):
+def test_they_are_in_the_ptx(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)  # the kept file is written there
     monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
     from basedsl_cute.runtime import make_fake_tensor
 
