@@ -84,16 +84,16 @@ class StagedControlFlow:
         return Branch(trace, then, orelse, names, undef_ok, value=True).emit(i1(test))
 
     def and_(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
-        return _and(_itself, operands, names, undef_ok)
+        return _join(True, _itself, operands, names, undef_ok)
 
     def or_(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
-        return _or(_itself, operands, names, undef_ok)
+        return _join(False, _itself, operands, names, undef_ok)
 
     def all_true(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
-        return _and(truth, operands, names, undef_ok)
+        return _join(True, truth, operands, names, undef_ok)
 
     def any_true(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
-        return _or(truth, operands, names, undef_ok)
+        return _join(False, truth, operands, names, undef_ok)
 
     def not_(self, value: Any) -> Any:
         return negation(value)
@@ -345,34 +345,24 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _and(
-    wanted: Callable[[Any], Any], operands: tuple[Thunk, ...], names: Names, undef_ok: Names
+def _join(
+    is_and: bool,
+    wanted: Callable[[Any], Any],
+    operands: tuple[Thunk, ...],
+    names: Names,
+    undef_ok: Names,
 ) -> Any:
-    """Return `a and b and ...` of operands of which `wanted` is the value."""
+    """Return `a and b and ...`, or `a or b or ...`, of operands of which `wanted` is the value."""
     value = wanted(operands[0]())
     for i, operand in enumerate(operands[1:], 1):
         test = asked(value)
         trace = staged(test)
         if trace is not None:
-            rest = _rest(_and, wanted, operands[i:], names, undef_ok)
-            return _choose(trace, test, value, rest, None, names, undef_ok)
-        if not test:
-            return value
-        value = wanted(operand())
-    return value
-
-
-def _or(
-    wanted: Callable[[Any], Any], operands: tuple[Thunk, ...], names: Names, undef_ok: Names
-) -> Any:
-    value = wanted(operands[0]())
-    for i, operand in enumerate(operands[1:], 1):
-        test = asked(value)
-        trace = staged(test)
-        if trace is not None:
-            rest = _rest(_or, wanted, operands[i:], names, undef_ok)
-            return _choose(trace, test, value, None, rest, names, undef_ok)
-        if test:
+            join = functools.partial(_join, is_and, wanted, operands[i:], names, undef_ok)
+            rest = _shared(join, list(operands[i:]))
+            true, false = (rest, None) if is_and else (None, rest)
+            return _choose(trace, test, value, true, false, names, undef_ok)
+        if bool(test) is not is_and:
             return value
         value = wanted(operand())
     return value
@@ -393,10 +383,6 @@ def _choose(
     itself = _shared(lambda: value, [])
     branch = Branch(trace, true or itself, false or itself, names, undef_ok, value=True)
     return branch.emit(i1(test))
-
-
-def _rest(join: Any, wanted: Any, thunks: tuple[Thunk, ...], names: Names, undef_ok: Names) -> Body:
-    return _shared(lambda: join(wanted, thunks, names, undef_ok), list(thunks))
 
 
 def _both(names: Names) -> Callable[[Any, Thunk], Any]:

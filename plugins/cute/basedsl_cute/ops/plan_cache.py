@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, TypeVar
 
+import basedsl_cute as cute
 from basedsl_cute.hardware.targets import ENVIRONMENT_VARIABLE
 
 MOST_PLANS = 4096
@@ -30,3 +31,12 @@ class PlanCache(dict[Any, T]):
             self.clear()
         self[key] = plan
         return plan
+
+
+def launch_plan(plan: Any, launch: Any, given: Any, static: Any, stream: int) -> None:
+    """Launch kernels for the arrays and numbers `given`; `plan.compiled` is `launch` compiled for
+    the first of them, with the static arguments that follow them.
+    """
+    if plan.compiled is None:
+        plan.compiled = cute.compile(launch, *given, *static, stream)
+    plan.compiled(*given, stream)

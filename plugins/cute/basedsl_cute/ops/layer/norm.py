@@ -35,7 +35,7 @@ from basedsl_cute.ops.layer.rows import (
     store_row,
     this_row,
 )
-from basedsl_cute.ops.plan_cache import PlanCache, asked_target
+from basedsl_cute.ops.plan_cache import PlanCache, asked_target, launch_plan
 
 
 @explains_arguments
@@ -129,7 +129,8 @@ def norm_backward(
     if plan.parts is not None:
         parts = lib.empty(plan.parts, plan.f32, z)
     arrays = (grad, z, weight, grad_z, out, parts, of_weight, of_bias)
-    _call(plan, _launch_backward, arrays, (plan.rows, plan.blocks, eps), lib.stream(z))
+    given = (*arrays, plan.rows, plan.blocks, eps)
+    launch_plan(plan, _launch_backward, given, plan.static, lib.stream(z))
     return NormGradients(out, of_weight, of_bias)
 
 
@@ -177,13 +178,6 @@ class _NormPlan:
 _plans: PlanCache[_NormPlan] = PlanCache()
 
 
-def _call(plan: _NormPlan, launch: Any, arrays: Any, numbers: Any, stream: int) -> None:
-    """Launch kernels for a plan's arrays, which are compiled for them once."""
-    if plan.compiled is None:
-        plan.compiled = cute.compile(launch, *arrays, *numbers, *plan.static, stream)
-    plan.compiled(*arrays, *numbers, stream)
-
-
 def _are_compact(lib: ArrayLibrary, arrays: tuple[Any, ...]) -> bool:
     return all(x is None or lib.compact(x) is x for x in arrays)
 
@@ -228,7 +222,8 @@ def norm_into(
         out = [lib.empty(x.shape, x.dtype, x) for _ in range(1 if residual is None else 2)]
     y, z = (*out, None)[:2]
     if plan.rows:
-        _call(plan, _launch, (x, residual, weight, bias, y, z), (plan.rows, eps), lib.stream(x))
+        given = (x, residual, weight, bias, y, z, plan.rows, eps)
+        launch_plan(plan, _launch, given, plan.static, lib.stream(x))
     return y if z is None else (y, z)
 
 

@@ -36,7 +36,7 @@ from basedsl_cute.ops.layer.rows import (
     this_row,
 )
 from basedsl_cute.ops.layer.softmax import exponentials
-from basedsl_cute.ops.plan_cache import PlanCache, asked_target
+from basedsl_cute.ops.plan_cache import PlanCache, asked_target, launch_plan
 
 _INFINITY = float("inf")
 _NOWHERE = 2.0**30  # an index beyond all rows
@@ -107,10 +107,7 @@ def draw(lib: ArrayLibrary, logits: Any, seed: int, offset: int, arrays: Any, nu
         given = (
             logits, found, *arrays, *map(float, numbers), _signed(seed), _signed(offset), plan.rows,
         )  # fmt: skip
-        stream = lib.stream(logits)
-        if plan.compiled is None:
-            plan.compiled = cute.compile(_launch, *given, plan.wants, plan.row, stream)
-        plan.compiled(*given, stream)
+        launch_plan(plan, _launch, given, (plan.wants, plan.row), lib.stream(logits))
     return found.reshape(tuple(logits.shape[:-1]))
 
 

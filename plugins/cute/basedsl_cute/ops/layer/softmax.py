@@ -29,7 +29,7 @@ from basedsl_cute.ops.layer.rows import (
     store_row,
     this_row,
 )
-from basedsl_cute.ops.plan_cache import PlanCache, asked_target
+from basedsl_cute.ops.plan_cache import PlanCache, asked_target, launch_plan
 
 _INFINITY = float("inf")
 
@@ -107,11 +107,7 @@ def _call(lib: ArrayLibrary, launch: Any, given: tuple[Any, ...], out: Any) -> A
     if out is None:
         out = lib.empty(given[0].shape, given[0].dtype, given[0])
     if plan.rows:
-        arrays = (*given, out)
-        stream = lib.stream(out)
-        if plan.compiled is None:
-            plan.compiled = cute.compile(launch, *arrays, plan.rows, plan.row, stream)
-        plan.compiled(*arrays, plan.rows, stream)
+        launch_plan(plan, launch, (*given, out, plan.rows), (plan.row,), lib.stream(out))
     return out
 
 

@@ -31,7 +31,7 @@ from basedsl_cute.ops.layer.rows import (
     row_totals,
     this_row,
 )
-from basedsl_cute.ops.plan_cache import PlanCache, asked_target
+from basedsl_cute.ops.plan_cache import PlanCache, asked_target, launch_plan
 
 MOST = 1024
 """The largest k: all of them are compared with each other."""
@@ -90,11 +90,8 @@ def topk_into(found: TopK | None, x: Any, k: int, largest: bool) -> TopK:
     if found is None:
         found = TopK(lib.empty(shape, x.dtype, x), lib.empty(shape, lib.dtype(cute.Int64), x))
     if plan.rows:
-        given = (x, *found, plan.rows)
-        stream = lib.stream(x)
-        if plan.compiled is None:
-            plan.compiled = cute.compile(_launch, *given, k, plan.largest, plan.row, stream)
-        plan.compiled(*given, stream)
+        static = k, plan.largest, plan.row
+        launch_plan(plan, _launch, (x, *found, plan.rows), static, lib.stream(x))
     return found
 
 
