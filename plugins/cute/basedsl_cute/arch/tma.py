@@ -47,7 +47,7 @@ def tma_load(
     what = "a TMA load"
     target = shared_address(smem_ptr, what)
     # sm_100 and sm_120 gather into a block's own memory only, their families into the cluster's.
-    is_own = mode is not None and blocks == 1
+    is_own = mode == GATHER4 and blocks == 1 and mcast_mask is None
     if not is_own:
         # A block's own shared memory has the same addresses in the cluster's window.
         number = emit_op(what, "llvm.ptrtoint", [target], ["i32"]).result

@@ -24,6 +24,7 @@ from basedsl_cute.nvgpu.common import LoadCacheMode, _no_fields, thread_layout
 from basedsl_cute.nvgpu.tma import (
     CopyBulkTensorTileG2SMulticastOp,
     CopyBulkTensorTileG2SOp,
+    CopyBulkTensorTileGather4G2SMulticastOp,
     CopyBulkTensorTileGather4G2SOp,
     CopyBulkTensorTileS2GOp,
     CopyBulkTensorTileScatter4S2GOp,
@@ -51,6 +52,7 @@ __all__ = [
     "CopyBulkS2GOp",
     "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
+    "CopyBulkTensorTileGather4G2SMulticastOp",
     "CopyBulkTensorTileGather4G2SOp",
     "CopyBulkTensorTileS2GOp",
     "CopyBulkTensorTileScatter4S2GOp",
