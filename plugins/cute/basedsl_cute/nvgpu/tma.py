@@ -56,6 +56,7 @@ from basedsl_cute.nvgpu.tma_box import (
     stretches_of,
     tile_of,
 )
+from basedsl_cute.nvgpu.tma_im2col import IM2COL_OPS
 from basedsl_cute.nvgpu.tma_rows import (
     BY_ROWS,
     CopyBulkTensorTileGather4G2SMulticastOp,
@@ -125,6 +126,10 @@ def make_tiled_tma_atom(
 
     Raises DSLTypeError if no TMA copy moves such a tile.
     """
+    if isinstance(op, IM2COL_OPS):
+        raise DSLTypeError(
+            f"{op!r} copies pixels", hint="cpasync.make_im2col_tma_atom makes its atom"
+        )
     if not isinstance(op, LOADS + STORES + BY_ROWS):
         raise DSLTypeError(f"{op!r} is no TMA copy operation")
     if num_multicast != 1 and not isinstance(op, _MULTICASTS):

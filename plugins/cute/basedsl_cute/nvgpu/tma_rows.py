@@ -126,7 +126,7 @@ class RowsAtom(TmaAtom):
     def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> RowsAtom:
         return RowsAtom(parts[0], self.op, self.dtype, self.box, self.rows, self.blocks)
 
-    def copy_tensors(  # type: ignore[override]  # its copies need the rows
+    def copy_tensors(
         self,
         src: Tensor,
         dst: Tensor,
