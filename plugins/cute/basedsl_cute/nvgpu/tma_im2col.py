@@ -227,8 +227,8 @@ def _filter(shape: Any, padding: Any, stride: Any, dilation: Any, spatial: int) 
         if not _are_positive(each, spatial):
             raise DSLTypeError(f"{name}= is a positive number, or {spatial} of them, not {given}")
         found[name] = each
-    pads = (padding,) * spatial if type(padding) is int else tuple(padding)
-    pairs = [(pad, pad) if type(pad) is int else tuple(pad) for pad in pads]
+    pads: Sequence[Any] = (padding,) * spatial if isinstance(padding, int) else tuple(padding)
+    pairs = [(pad, pad) if isinstance(pad, int) else tuple(pad) for pad in pads]
     if len(pairs) != spatial or any(len(x) != 2 or min(x) < 0 for x in pairs):
         raise DSLTypeError(
             f"padding= is a number, or {spatial} numbers or pairs, none negative, not {padding}"

@@ -26,9 +26,9 @@ def moved(g: Group, tensor: TensorMap, mode: str, offsets: Any, lane: int, site:
     """
     pixels = tensor.pixels
     if (mode == "im2col") != (pixels is not None):
-        given = "tiles" if pixels is None else "im2col copies"
+        other = "tiles" if pixels is None else "im2col copies"
         raise SimulationError(
-            f"a TMA copy in mode {mode} by a tensor map of {given}", site, g.thread(lane)
+            f"a TMA copy in mode {mode} by a tensor map of {other}", site, g.thread(lane)
         )
     if pixels is None:
         return tensor
@@ -42,17 +42,17 @@ def moved(g: Group, tensor: TensorMap, mode: str, offsets: Any, lane: int, site:
                 g.thread(lane),
                 hint="make the atom of a store without padding",
             )
-        given = (0,) * spatial
+        moves: tuple[int, ...] = (0,) * spatial
     else:
-        given = tuple(int(offset[lane]) & 0xFFFF for offset in offsets)
+        moves = tuple(int(offset[lane]) & 0xFFFF for offset in offsets)
     limit = 1 << CORNER_BITS[spatial]
-    if len(given) != spatial or max(given) >= limit:
+    if len(moves) != spatial or max(moves) >= limit:
         raise SimulationError(
-            f"the offsets {given} of an im2col copy: {spatial} of them, each below {limit}",
+            f"the offsets {moves} of an im2col copy: {spatial} of them, each below {limit}",
             site,
             g.thread(lane),
         )
-    return tensor._replace(pixels=pixels._replace(offsets=given))
+    return tensor._replace(pixels=pixels._replace(offsets=moves))
 
 
 def elements(g: Group, tensor: TensorMap, start: Any, lane: int, site: Site) -> tuple[Any, Any]:
