@@ -232,7 +232,7 @@ class AttentionInTurns:
             cute.arch.cp_async_wait_group(0)
             if cutlass.const_expr(self.turns):
                 # Group 0 begins; the last turn of group 1 is passed on to nobody.
-                if group == 0 and n >= 0 or group == 1 and n + 1 < tiles:
+                if (group == 0 and n >= 0) or (group == 1 and n + 1 < tiles):
                     cute.arch.barrier_arrive(other_turn, self.threads)
             if n + 1 < mine:
                 if cutlass.const_expr(self.causal):
