@@ -403,8 +403,8 @@ class RaceChecker:
     def unordered(
         self, g: Any, before: Any, thread: Any, history: WordHistory | None = None
     ) -> Any:
-        """True where the last accesses `before`, to words of `history`, do not precede what `thread`
-        does now, as far as barriers of warps and blocks tell.
+        """True where the last accesses `before` do not precede what `thread` does now, as far as
+        barriers of warps and blocks tell. `history` is that of their words.
         """
         other = before & THREADS
         spread = (before >> SPREAD_SHIFT) & 3
