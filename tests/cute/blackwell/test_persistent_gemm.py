@@ -70,8 +70,10 @@ def test_major_modes(majors, c_dtype):
     check(PersistentGemm(), (256, 128, 64, 1), majors=majors, c_dtype=c_dtype)
 
 
-def test_an_accumulator_of_float16():
-    check(PersistentGemm(acc_dtype=cute.Float16), (128, 128, 64, 1))
+@pytest.mark.parametrize("rows, c_dtype", [(128, np.float16), (128, np.float32), (64, np.float32)])
+def test_an_accumulator_of_float16(rows, c_dtype):
+    gemm = PersistentGemm((rows, 64), acc_dtype=cute.Float16)
+    check(gemm, (128, 64, 64, 1), c_dtype=c_dtype)
 
 
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="there is no ptxas")
