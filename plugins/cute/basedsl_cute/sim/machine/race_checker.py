@@ -209,6 +209,9 @@ class RaceChecker:
         thread = g.known.threads_of(who)
         event = len(self.events)
         self.events.append(a)
+        is_shared = segment.kind == "shared"
+        if is_shared and g.known.order is not None:
+            history.made.setdefault(g.known.agent, []).append(event)
         among_blocks = kind in (STRONG_READ, STRONG_WRITE) and segment.kind == "global"
         if among_blocks and not a.wide:
             history.narrow = True
@@ -219,7 +222,6 @@ class RaceChecker:
             )
             if self._put_off(g, segment, history, pending):
                 return
-        is_shared = segment.kind == "shared"
         self._catch_up(history, is_shared, g.known.floor if is_shared else 0)
         history.latest = event
         index = history.index(offset, a.nbytes, itemsize)
@@ -279,6 +281,8 @@ class RaceChecker:
         access = PendingAccess(kind, event, a.nbytes, a.dtype.itemsize, mesh, None, g.known)
         if self._put_off(g, segment, history, access):
             self.events.append(a)
+            if segment.kind == "shared" and g.known.order is not None:
+                history.made.setdefault(g.known.agent, []).append(event)
             if kind == PLAIN_WRITE:
                 history.wrote = event
             return
@@ -338,7 +342,7 @@ class RaceChecker:
         elif kind in (STRONG_WRITE, STRONG_READ):
             apart = before != 0  # many threads use these: whoever asks, asks the list
         elif not _settled(g, history, is_shared, before, thread):
-            apart = self.unordered(g, before, thread)
+            apart = self.unordered(g, before, thread, history)
             if apart is not None and not apart.any():
                 apart = None
         if history.listed:
@@ -396,9 +400,11 @@ class RaceChecker:
         apart += a // self.block_threads != b // self.block_threads
         return apart
 
-    def unordered(self, g: Any, before: Any, thread: Any) -> Any:
+    def unordered(
+        self, g: Any, before: Any, thread: Any, history: WordHistory | None = None
+    ) -> Any:
         """True where the last accesses `before` do not precede what `thread` does now, as far as
-        barriers of warps and blocks tell.
+        barriers of warps and blocks tell. `history` is that of their words.
         """
         other = before & THREADS
         spread = (before >> SPREAD_SHIFT) & 3
@@ -412,6 +418,11 @@ class RaceChecker:
         late &= ~((apart == WARP) & (event <= g.known.warp_floors(thread, other)))
         if g.known.order is not None and late.any():
             late &= ~((spread <= WARP) & g.known.known_by_warp(other, event))
+            if history is not None and history.made:
+                many = late & (spread == BLOCK) & waited
+                for last in set(event[many].tolist()):
+                    if g.known.knows_all(history.made, last):
+                        late &= ~(many & (event == last))
         if self.syncs and late.any():
             self._ask(g, late, other, thread, spread, event)
         return late
@@ -441,7 +452,7 @@ class RaceChecker:
         return found
 
     def _check(self, access: WordAccess, before: Any, other: int) -> None:
-        late = self.unordered(access.g, before, access.thread)
+        late = self.unordered(access.g, before, access.thread, access.history)
         if not late.any():
             return
         if access.history.listed and access.g.known.acquired:
