@@ -54,7 +54,7 @@ ATOMS = {
 
 @cute.jit
 def partition(c: cute.Tensor, order: cute.Constexpr):
-    """What an epilogue of a block's tile 128 x 64 of C makes of accumulators and C."""
+    """The partitions of accumulators and C by an epilogue of a block's tile 128 x 64."""
     kernel = SimpleNamespace(
         cta_tile_shape_mnk=(128, 64, 64), c_layout=order, c_dtype=c.element_type,
         acc_dtype=cute.Float32,
