@@ -95,11 +95,10 @@ def compute_smem_layout(
     `load_stages` stages, the transformed A has `trans_stages`. Of a transformed A in tensor memory
     only the shape counts: `tiled_mma.make_fragment_A(layout.outer)`.
     """
-    tiler = tuple(mma_tiler_mnk)
     return (
-        blackwell_helpers.make_smem_layout_a(tiled_mma, tiler, a_dtype, load_stages),
-        blackwell_helpers.make_smem_layout_a(tiled_mma, tiler, b_dtype, trans_stages),
-        blackwell_helpers.make_smem_layout_b(tiled_mma, tiler, b_dtype, load_stages),
+        blackwell_helpers.make_smem_layout_a(tiled_mma, mma_tiler_mnk, a_dtype, load_stages),
+        blackwell_helpers.make_smem_layout_a(tiled_mma, mma_tiler_mnk, b_dtype, trans_stages),
+        blackwell_helpers.make_smem_layout_b(tiled_mma, mma_tiler_mnk, b_dtype, load_stages),
     )
 
 
