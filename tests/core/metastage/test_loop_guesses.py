@@ -106,7 +106,7 @@ def errors(n):
 
 
 def test_errors_are_those_of_a_loop_without_guesses() -> None:
-    with pytest.raises(DSLTypeError, match="'ring.index' changes in this loop"):
+    with pytest.raises(DSLTypeError, match=r"'ring\.index' changes in this loop"):
         errors(2)
 
 
