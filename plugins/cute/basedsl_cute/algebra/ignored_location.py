@@ -24,6 +24,8 @@ class TakesLocation(Protocol[P, R]):
 
     __name__: str
     __qualname__: str
+    #: The function itself, for calls from within the library of what it calls most.
+    __wrapped__: Callable[P, R]
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
