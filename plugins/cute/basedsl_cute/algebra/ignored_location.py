@@ -24,8 +24,10 @@ class TakesLocation(Protocol[P, R]):
 
     __name__: str
     __qualname__: str
-    #: The function itself, for calls from within the library of what it calls most.
-    __wrapped__: Callable[P, R]
+
+    @property
+    def __wrapped__(self) -> Callable[P, R]:
+        """The function itself, for the library's own calls of what it calls most."""
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
