@@ -69,8 +69,8 @@ PLAIN = (
     {"n": 192, "cluster": (2, 1), "band": 4},
     {"groups": 3, "cluster": (2, 1), "band": 4},
 )
-# The same in another schedule, whose scales each thread loads: the cluster, tiles side by side, how many are overlapped, of
-# how many steps the scales are loaded together.
+# The same in another schedule, whose scales each thread loads: the cluster, tiles side by side, how
+# many are overlapped, of how many steps the scales are loaded together.
 FP8 = (
     ((1, 2), 1, 1, 8),
     ((2, 1), 8, 1, 8),
@@ -270,21 +270,19 @@ def fp8():
             )  # fmt: skip
         two = program("fp8_two_accumulators").TwoAccumulators
         given = from_dlpack(by_column).mark_layout_dynamic(leading_dim=0), scales[1]
-        clusters = lambda how: blocks // math.prod(how.get("cluster", (1, 2)))  # noqa: E731
         for text, kinds, args, result in (
             ("scaled", SCALED, (given,), exact),
             ("plain", PLAIN, (), wide[0] @ wide[1].T),
         ):
             for how in kinds:
+                clusters = blocks // math.prod(how.get("cluster", (1, 2)))
                 try:
-                    compiled = cute.compile(two(**how), *views, clusters(how), stream, *args)
+                    compiled = cute.compile(two(**how), *views, clusters, stream, *args)
                 except Exception as error:  # the others go on
                     print(how, "FAILED:", str(error)[:300])
                     continue
                 c.fill_(float("nan"))
-                ours = lambda f=compiled, x=views, a=args, k=clusters(how): f(  # noqa: E731
-                    *x, k, stream, *a
-                )
+                ours = lambda f=compiled, x=(*views, clusters, stream, *args): f(*x)  # noqa: E731
                 fast = lambda a=a, b=b, c=c, one=one: torch._scaled_mm(  # noqa: E731
                     a, b.T, one, one, out_dtype=c.dtype, use_fast_accum=True
                 )
