@@ -20,6 +20,7 @@ import numpy as np
 from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS, TMEM_LANES
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
 from basedsl_cute.sim.machine import tcgen05_operands as operands
+from basedsl_cute.sim.machine import tensor_owners
 from basedsl_cute.sim.machine.state import Group, Mask, PendingTmemWrite, TensorMemory
 from basedsl_cute.sim.machine.tcgen05_operands import InstructionDescriptor
 from basedsl_cute.sim.machine.tensor_memory import check_allocated, lane_and_column
@@ -117,6 +118,8 @@ def mma(
                 left = left * np.repeat(sa, what.vector, 1)
                 scaled = right * np.repeat(sb, what.vector, 1)
             keep = None if off is None else off[i][lanes]
+            key = (tensor_owners.D, int(d[lane]), what.m, what.n, what.is_ws)
+            tensor_owners.take(g, block, (lanes, columns), key, tensor_owners.D, span, site)
             product = left @ scaled.T
             _add(block.tensor_memory, what, form, (lanes, columns), product, adds, keep, g, lane)
 

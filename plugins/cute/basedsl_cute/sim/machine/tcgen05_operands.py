@@ -27,7 +27,8 @@ from basedsl_cute.hardware.tensor_memory import (
     refused_ws_shape,
 )
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
-from basedsl_cute.sim.machine import tensor_races
+from basedsl_cute.sim.machine import tensor_owners, tensor_races
+from basedsl_cute.sim.machine.operand_layout import check_layout
 from basedsl_cute.sim.machine.state import Block, Group
 from basedsl_cute.sim.machine.tensor_memory import check_allocated, lane_and_column
 from basedsl_cute.sim.site import Site
@@ -203,6 +204,9 @@ def tmem_operand(
                 site,
                 hint="cute.arch.fence_view_async_tmem_store() waits for stores",
             )
+        for place in places:
+            # A sum of 32-bit floats may be an operand as it is.
+            tensor_owners.read(g, block, place, "operand A", site, whole=what.kind == "tf32")
         found = [np.ascontiguousarray(tmem.words[place]).view(np.uint8) for place in places]
         if any((found[0] != other).any() for other in found[1:]):
             raise SimulationError(
@@ -251,6 +255,7 @@ def smem_operand(
 
     def read() -> Any:
         _check_swizzle(block, number, letter, site)
+        check_layout(block, offset, size, not what.mn_major[which], letter, site)
         if shared.written is not None:
             unwritten = shared.written_view(size)[index] != -1
             if kind in _NARROW and what.kind in ("f8f6f4", "mxf8f6f4"):
@@ -369,6 +374,7 @@ def scale_factors(
                 site,
                 hint="all four quarters of the lanes have a copy: tcgen05.cp of shape 4x32x128b",
             )
+        tensor_owners.read(g, block, (lanes, columns), what_for, site)
         raw = np.ascontiguousarray(tmem.words[lanes, columns]).view(np.uint8)
         each = raw.reshape(rows, -1, 4)[:, :, first_byte : first_byte + count]
         if (each != each[:, :1]).any():
