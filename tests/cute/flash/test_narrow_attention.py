@@ -43,9 +43,10 @@ def check(q, k, v, wanted, factors=(1.0, 1.0, 1.0), **options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("keys", [64, 96])
-def test_a_causal_mask(keys):
+@pytest.mark.parametrize("options", [{}, {"late": 4, "ahead": True, "computed": 3}])
+def test_a_causal_mask(keys, options):
     q, k, v = normal(1, 70, 2, 64), normal(1, 100, 1, 64, seed=1), normal(1, 100, 1, 64, seed=2)
-    check(q, k, v, {"right": 0}, causal=True, config=hopper.Config((64, keys)))
+    check(q, k, v, {"right": 0}, causal=True, config=hopper.Config((64, keys), **options))
 
 
 @pytest.mark.slow
@@ -76,6 +77,7 @@ HALF = np.zeros((1, 8, 4, 64), np.float16)
         (Q, {"v_scale": np.ones(4)}, "v_scale is .* of float64, not Float32"),
         (Q, {"config": Config()}, "no kernel for packed or paged sequences, nor by mma.sync"),
         (Q, {"config": hopper.Config((64, 48))}, r"has no tile \(64, 48\)"),
+        (HALF, {"config": hopper.Config(computed=1)}, "computes no weights of Float16"),
         (Q, {"seqused_k": np.int32([4])}, "no kernel for packed or paged"),
         (Q, {"out": HALF.copy()}, "out is .* of float16, not .* of bfloat16"),
     ],
