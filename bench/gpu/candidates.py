@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -88,15 +89,137 @@ def products(options):
 
 
 def candidates(shape):
-    """The configurations to measure for a product, as the model ranks them, and balanced tiles."""
+    """The configurations to measure for a product: the chosen one, with prefetching and without, as
+    the model ranks them, and balanced tiles.
+    """
     from basedsl_cute.ops.hopper import heuristics
 
-    _, _, batches, m, n, k = shape
+    _, order, batches, m, n, k = shape
     problem = m, n, k, batches, 16, 16, PROCESSORS, True
-    found = [heuristics.choose_hopper_kernel(*problem)[1]]
-    found += heuristics.balanced_configurations(m, n, 16, PROCESSORS)[:4]
+    first = heuristics.choose_hopper_kernel(*problem)[1]
+    found = [first, without_prefetch(first), *wide_clusters(first)]
+    if (m, n, k) in WEAK_KERNELS:
+        return list(dict.fromkeys(found + WEAK_KERNELS[m, n, k]()))
+    if m <= 16:
+        return list(dict.fromkeys(found + few_rows(n, k)))[: 2 * MOST]
+    if m >= 256:
+        found += filled_rounds(m, n, order)
+    else:
+        found += heuristics.balanced_configurations(m, n, 16, PROCESSORS)[:4]
     found += heuristics.ranked_hopper_kernels(*problem, most=2)
     return list(dict.fromkeys(found + balanced_tiles(m, n)))[:MOST]
+
+
+def without_prefetch(cfg):
+    if hasattr(cfg, "parts"):
+        return replace(cfg, gemm=replace(cfg.gemm, prefetch=False))
+    return replace(cfg, prefetch=False)
+
+
+def wide_clusters(cfg):
+    """A configuration of the persistent kernel with blocks that share more of their loads."""
+    if not hasattr(cfg, "pingpong") or not hasattr(cfg, "cluster") or hasattr(cfg, "split"):
+        return []
+    return [replace(cfg, cluster=shape) for shape in ((2, 2), (4, 1), (1, 2))]
+
+
+def staged(rows, columns, consumers, pingpong=False, cluster=(1, 1), **options):
+    """A configuration of the persistent kernel with as many stages as fit."""
+    from basedsl_cute.ops.hopper.config import Config
+
+    free = SHARED_MEMORY - 2048 - 2 * consumers * 8192
+    options = {"along_m": pingpong, "deferred": not pingpong} | options
+    tile = (rows, columns, 64)
+    stages = min(10, free // ((rows + columns) * 128))
+    return Config(tile, stages, consumers, pingpong, cluster, **options)
+
+
+def split(rows, columns, parts=1, blocks=1, swap=False):
+    """A configuration of the kernel that shares K in a cluster, with as many stages as fit."""
+    from basedsl_cute.ops.hopper.split_k_gemm import Config
+
+    stages = min(12, (SHARED_MEMORY // blocks - 2048) // ((rows + columns) * 128))
+    tile = (rows, columns, 64)
+    return Config(tile, stages, rows // 64, parts, swap, blocks_per_sm=blocks)
+
+
+def few_rows(n, k):
+    """Configurations of the kernel that shares K in a cluster for up to 16 rows."""
+    found = [
+        split(rows, columns, parts, blocks, swap=True)
+        for rows in (64, 128)
+        for columns in (8, 16)
+        for parts in (1, 2, 3, 4, 6)
+        for blocks in (1, 2, 3, 4)
+        if k // 64 >= 4 * parts and 0.7 <= -(-n // rows) * parts / (PROCESSORS * blocks) <= 2
+    ]
+    return sorted(found, key=lambda c: abs(-(-n // c.tile[0]) * c.split / PROCESSORS - 2))
+
+
+def filled_rounds(m, n, order):
+    """Tiles of the persistent kernel in the order of how little of the multiprocessors' time the
+    last round and the tiles' ends leave idle, by pairs.
+    """
+    unit = 64 if order[1] == "n" else 16
+    timed = []
+    for rows, consumers, pingpong, widest in (
+        (256, 2, False, 192),
+        (128, 2, False, 256),
+        (192, 3, False, 160),
+        (128, 2, True, 128),
+        (64, 2, True, 256),
+    ):
+        for columns in range(max(64, unit), widest + 1, unit):
+            tiles = -(-m // rows) * -(-n // columns)
+            rounds = -(-tiles // PROCESSORS)
+            loads = rows / 2 + columns / 2 + min(rows, columns) / 2
+            timed.append((rounds * max(rows * columns / 32, 2.4 * loads),
+                          staged(rows, columns, consumers, pingpong, (2, 1))))  # fmt: skip
+    return [cfg for _, cfg in sorted(timed, key=lambda found: found[0])][:6]
+
+
+def of_1000():
+    return [
+        *(staged(64, 128, 2, True, c) for c in ((2, 1), (2, 2), (4, 1), (4, 2), (8, 1))),
+        *(staged(128, 64, 2, False, c) for c in ((1, 2), (2, 2), (1, 4), (2, 4))),
+        staged(64, 128, 1, False, (2, 2)),
+        staged(128, 128, 2, False, (2, 2)),
+    ]
+
+
+def of_64():
+    found = [staged(64, c, 2, True) for c in (64, 128)]
+    found += [split(64, 128), split(64, 128, 2), split(64, 256, 2), split(64, 192, 2)]
+    return [*found, split(128, 64, swap=True), split(128, 64, 2, 2, True), split(64, 128, 2, 2)]
+
+
+def of_128():
+    kernels = [split(64, 128, 2), split(128, 128, 4), split(128, 128, 8), split(128, 128, 2)]
+    parts = [parts_of(n, c, 8) for n, c in zip((32, 32, 16, 64), kernels, strict=True)]
+    return [*parts, parts_of(16, split(64, 128, 4), 8), parts_of(32, split(128, 128, 4), 4),
+            parts_of(128, split(128, 128, 1), 8), parts_of(64, split(128, 64, 1), 8)]  # fmt: skip
+
+
+def of_512():
+    wide = [staged(128, 256, 2, False, c) for c in ((2, 1), (2, 2), (4, 1), (4, 2), (1, 2))]
+    wide += [staged(256, 128, 2, False, c) for c in ((1, 2), (2, 2))]
+    found = [parts_of(16, c, s) for c in wide for s in (1, 2)]
+    found += [parts_of(8, staged(128, 128, 2, True, c), 1) for c in ((2, 2), (4, 1), (4, 2))]
+    return [*found, parts_of(32, staged(256, 192, 2, False, (2, 1)), 1)]
+
+
+def parts_of(*fields):
+    from basedsl_cute.ops.hopper import parallel_split_k
+
+    return parallel_split_k.Config(*fields)
+
+
+WEAK_KERNELS = {
+    (1000, 1000, 1000): of_1000,
+    (64, 14336, 4096): of_64,
+    (128, 128, 65536): of_128,
+    (512, 512, 65536): of_512,
+}
 
 
 def balanced_tiles(m, n):

@@ -39,6 +39,15 @@ TILES = (
     (128, 64, 4, 1, {"interleaved": True}),
     (128, 64, 4, 1, {"interleaved": True, "ahead": True}),
 )
+# The same by two groups of warps that take turns: keys a tile, stages, steps before the end.
+TURNS = (
+    (64, 2, {}),
+    (64, 2, {"ahead": False}),
+    (64, 3, {"early": 1}),
+    (64, 3, {"early": 2}),
+    (32, 3, {}),
+    (64, 2, {"turns": False}),
+)
 
 # Products of 8-bit floats with scales: the cluster, tiles side by side, how many are overlapped, of
 # how many steps the scales are loaded together.
@@ -260,6 +269,7 @@ def fp8():
 
 def attentions():
     mma, hopper = program("attention"), program("hopper_fmha")
+    taken = program("attention_turns")
     stream = cute.cuda.default_stream()
     batches, length, heads, d = 4, 4096, 16, 128
     q, k, v = (normal(batches, length, heads, d) for _ in range(3))
@@ -294,12 +304,21 @@ def attentions():
             .mark_compact_shape_dynamic(mode=1, stride_order=(2, 0, 1), divisibility=8)
             for x in (*own, out)
         ]
-        for rows, columns, warps, stages, how in TILES:
-            kernel = mma.Attention(d, rows, columns, warps, causal, stages, **how)
+        kernels = {
+            ", ".join([f"{rows}x{columns}", f"{stages} stages", *how]): mma.Attention(
+                d, rows, columns, warps, causal, stages, **how
+            )
+            for rows, columns, warps, stages, how in TILES
+        } | {
+            f"in turns, 256x{columns}, {stages} stages, {how}": taken.AttentionInTurns(
+                d, columns, 8, causal, stages, **how
+            )
+            for columns, stages, how in TURNS
+        }
+        for kind, kernel in kernels.items():
             compiled = cute.compile(kernel, *views, scale)
             ours = lambda compiled=compiled, views=views: compiled(*views, scale)  # noqa: E731
             out.fill_(float("nan"))
-            kind = ", ".join([f"{rows}x{columns}", f"{stages} stages", *how])
             yield Case(
                 f"attention by mma.sync {kind}{text}",
                 work, "TFLOP/s",

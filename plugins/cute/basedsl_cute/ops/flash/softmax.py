@@ -62,8 +62,9 @@ def narrow_weights(scores, dtype):
     halves = blocks // 4
     ordered = cute.make_layout((columns, 2, rows, 2, halves), stride=(1, 4, 2, 8, 16))
     made = cute.make_rmem_tensor((cute.size(scores),), dtype)
-    operand = cute.make_layout(((4, rows, 2), m, halves), stride=((1, 4, 8), 0, 16))
-    return cute.make_tensor(scores.iterator, ordered), made, cute.make_tensor(made.iterator, operand)
+    layout = cute.make_layout(((4, rows, 2), m, halves), stride=((1, 4, 8), 0, 16))
+    operand = cute.make_tensor(made.iterator, layout)
+    return cute.make_tensor(scores.iterator, ordered), made, operand
 
 
 def blocks_of(acc, first, last):

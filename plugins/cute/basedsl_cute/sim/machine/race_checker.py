@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from basedsl_cute.sim.errors import RaceError
-from basedsl_cute.sim.machine import race_report
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.happens_before import (
     Knowledge,
@@ -25,14 +23,15 @@ from basedsl_cute.sim.machine.happens_before import (
 )
 from basedsl_cute.sim.machine.memory import Memory, Segment
 from basedsl_cute.sim.machine.pending_access import Mesh, PendingAccess
+from basedsl_cute.sim.machine.race_report import different, report_race
 from basedsl_cute.sim.machine.rank_order import (
     BLOCK_NUMBERS,
     RankLaunch,
     RankOrder,
     of_launch,
 )
-from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.scope_races import check_blocks, check_ranks
+from basedsl_cute.sim.machine.word_access import WordAccess
 from basedsl_cute.sim.machine.word_history import (
     ASYNC,
     BLOCK,
@@ -210,32 +209,35 @@ class RaceChecker:
         thread = g.known.threads_of(who)
         event = len(self.events)
         self.events.append(a)
+        is_shared = segment.kind == "shared"
+        if is_shared and g.known.order is not None:
+            history.made.setdefault(g.known.agent, []).append(event)
         among_blocks = kind in (STRONG_READ, STRONG_WRITE) and segment.kind == "global"
         if among_blocks and not a.wide:
             history.narrow = True
         elif kind != PLAIN_WRITE and history.pending.size + offset.size < _PENDING:
             threads = None if who is None else thread
-            access = PendingAccess(
+            pending = PendingAccess(
                 kind, event, a.nbytes, itemsize, offset, threads, g.known, _updates(a, kind)
             )
-            if self._put_off(g, segment, history, access):
+            if self._put_off(g, segment, history, pending):
                 return
-        is_shared = segment.kind == "shared"
         self._catch_up(history, is_shared, g.known.floor if is_shared else 0)
         history.latest = event
         index = history.index(offset, a.nbytes, itemsize)
         run = one_run(index)
+        access = WordAccess(g, a, segment, history, start, index, thread, who, kind)
         for other in CONFLICTS[kind]:
             words = history.last[other]
             if words is not None:
                 before = words.take(index) if run is None else words[run]
                 if not _settled(g, history, is_shared, before, thread):
-                    self._check(g, a, segment, history, index, before, thread, who, other)
+                    self._check(access, before, other)
         if kind in (STRONG_READ, STRONG_WRITE):
             if self.shared is not None:
-                check_ranks(self, g, a, segment, history, index, thread, who, kind)
+                check_ranks(self, access)
             elif among_blocks and history.narrow:
-                check_blocks(self, g, a, segment, history, index, thread, who, kind)
+                check_blocks(self, access)
         bits = np.int64(event << EVENT_SHIFT)
         if run is not None and kind in (PLAIN_READ, PLAIN_WRITE):
             words = history.words(kind)[run]
@@ -253,7 +255,7 @@ class RaceChecker:
             words[index] = stamp
             got = words.take(index)
             if (got != stamp).any():
-                self._check_together(g, a, segment, index, got != stamp, thread, who, got, value)
+                self._check_together(access, got, got != stamp, value)
             return
         if kind == STRONG_WRITE:
             history.wrote = event
@@ -279,6 +281,8 @@ class RaceChecker:
         access = PendingAccess(kind, event, a.nbytes, a.dtype.itemsize, mesh, None, g.known)
         if self._put_off(g, segment, history, access):
             self.events.append(a)
+            if segment.kind == "shared" and g.known.order is not None:
+                history.made.setdefault(g.known.agent, []).append(event)
             if kind == PLAIN_WRITE:
                 history.wrote = event
             return
@@ -338,7 +342,7 @@ class RaceChecker:
         elif kind in (STRONG_WRITE, STRONG_READ):
             apart = before != 0  # many threads use these: whoever asks, asks the list
         elif not _settled(g, history, is_shared, before, thread):
-            apart = self.unordered(g, before, thread)
+            apart = self.unordered(g, before, thread, history)
             if apart is not None and not apart.any():
                 apart = None
         if history.listed:
@@ -396,9 +400,11 @@ class RaceChecker:
         apart += a // self.block_threads != b // self.block_threads
         return apart
 
-    def unordered(self, g: Any, before: Any, thread: Any) -> Any:
+    def unordered(
+        self, g: Any, before: Any, thread: Any, history: WordHistory | None = None
+    ) -> Any:
         """True where the last accesses `before` do not precede what `thread` does now, as far as
-        barriers of warps and blocks tell.
+        barriers of warps and blocks tell. `history` is that of their words.
         """
         other = before & THREADS
         spread = (before >> SPREAD_SHIFT) & 3
@@ -412,6 +418,11 @@ class RaceChecker:
         late &= ~((apart == WARP) & (event <= g.known.warp_floors(thread, other)))
         if g.known.order is not None and late.any():
             late &= ~((spread <= WARP) & g.known.known_by_warp(other, event))
+            if history is not None and history.made:
+                many = late & (spread == BLOCK) & waited
+                for last in set(event[many].tolist()):
+                    if g.known.knows_all(history.made, last):
+                        late &= ~(many & (event == last))
         if self.syncs and late.any():
             self._ask(g, late, other, thread, spread, event)
         return late
@@ -440,46 +451,25 @@ class RaceChecker:
         )
         return found
 
-    def _check(
-        self,
-        g: Any,
-        a: MemoryAccess,
-        segment: Segment,
-        history: WordHistory,
-        index: Any,
-        before: Any,
-        thread: Any,
-        who: Any,
-        other: int,
-    ) -> None:
-        late = self.unordered(g, before, thread)
+    def _check(self, access: WordAccess, before: Any, other: int) -> None:
+        late = self.unordered(access.g, before, access.thread, access.history)
         if not late.any():
             return
-        if history.listed and g.known.acquired:
-            self._ask_list(g, history, late, index, thread, before, other)
-        if not late.any():
-            return
-        found = self.race(g, a, segment, history, index, before, thread, who, other, late)
-        report(g.launch, "races", found)
+        if access.history.listed and access.g.known.acquired:
+            self._ask_list(access, late, before, other)
+        if late.any():
+            report_race(self, access, before, other, late)
 
-    def _ask_list(
-        self,
-        g: Any,
-        history: WordHistory,
-        late: Any,
-        index: Any,
-        thread: Any,
-        before: Any,
-        other: int,
-    ) -> None:
+    def _ask_list(self, access: WordAccess, late: Any, before: Any, other: int) -> None:
         """Clear `late` where all listed accesses to the word precede this one."""
-        thread = np.broadcast_to(thread, late.shape)
+        history = access.history
+        thread = np.broadcast_to(access.thread, late.shape)
         for place in zip(*np.nonzero(late), strict=True):
-            word, me = int(index[place]), int(thread[place])
+            word, me = int(access.index[place]), int(thread[place])
             if int(before[place] >> SPREAD_SHIFT) & 3 == SAME:
                 continue
             late[place] = history.is_complete and any(
-                not self._precedes(g, me, int(one), event)
+                not self._precedes(access.g, me, int(one), event)
                 for kind, event, words, threads in history.accesses
                 if kind == other
                 for one in np.broadcast_to(threads, words.shape)[words == word]
@@ -489,47 +479,15 @@ class RaceChecker:
         stamp = np.array([other | (event << EVENT_SHIFT)], np.int64)
         return not bool(self.unordered(g, stamp, np.array([me], np.int64))[0])
 
-    def _check_together(
-        self,
-        g: Any,
-        a: MemoryAccess,
-        segment: Segment,
-        index: Any,
-        other: Any,
-        thread: Any,
-        who: Any,
-        got: Any,
-        value: Any,
-    ) -> None:
+    def _check_together(self, access: WordAccess, got: Any, other: Any, value: Any) -> None:
         """Raise for lanes of one instruction that write different values to one word."""
-        thread = np.broadcast_to(thread, other.shape)
-        same = thread == (got & THREADS)
-        late = other & ~same
+        thread = np.broadcast_to(access.thread, other.shape)
+        late = other & (thread != (got & THREADS))
         if value is not None:
-            late = late & race_report.different(a, index, late, value, self.distance, thread)
+            a, index = access.a, access.index
+            late = late & different(a, index, late, value, self.distance, thread)
         if late.any():
-            history = self._homes[segment]
-            assert history is not None
-            found = self.race(g, a, segment, history[0], index, got, thread, who, PLAIN_WRITE, late)
-            report(g.launch, "races", found)
-
-    def race(
-        self,
-        g: Any,
-        a: MemoryAccess,
-        segment: Segment,
-        history: WordHistory,
-        index: Any,
-        before: Any,
-        thread: Any,
-        who: Any,
-        other: int,
-        late: Any,
-    ) -> RaceError:
-        """The report of a race with the last access of the kind `other`."""
-        home = self._homes[segment]
-        assert home is not None
-        return race_report.race(self, g, a, segment, home, index, before, thread, who, other, late)
+            report_race(self, access, got, PLAIN_WRITE, late)
 
     # Fences, atomics and accesses with an order ---------------------------------------------------
 

@@ -10,6 +10,8 @@ from basedsl_cute.sim.errors import RaceError, Thread
 from basedsl_cute.sim.machine.access import SYSTEM_SCOPE, MemoryAccess
 from basedsl_cute.sim.machine.memory import Segment
 from basedsl_cute.sim.machine.rank_order import BLOCK_NUMBERS
+from basedsl_cute.sim.machine.reports import report
+from basedsl_cute.sim.machine.word_access import WordAccess
 from basedsl_cute.sim.machine.word_history import (
     ASYNC,
     EVENT_SHIFT,
@@ -20,7 +22,6 @@ from basedsl_cute.sim.machine.word_history import (
     STRONG_READ,
     THREADS,
     WARP,
-    WordHistory,
 )
 
 
@@ -47,30 +48,25 @@ def different(
     return np.broadcast_to(out, late.shape)
 
 
-def race(
-    checker: Any,
-    g: Any,
-    a: MemoryAccess,
-    segment: Segment,
-    home: tuple[WordHistory, int],
-    index: Any,
-    before: Any,
-    thread: Any,
-    who: Any,
-    other: int,
-    late: Any,
-) -> RaceError:
-    """The error for the first lane of which `late` holds."""
-    history, start = home
+def report_race(checker: Any, access: WordAccess, before: Any, other: int, late: Any) -> None:
+    """Report a race with the last accesses `before` of the kind `other`, for the first lane of
+    which `late` holds. Raises RaceError.
+    """
+    found = _race(checker, access, before, other, late)
+    report(access.g.launch, "races", found)
+
+
+def _race(checker: Any, access: WordAccess, before: Any, other: int, late: Any) -> RaceError:
+    g, a, who = access.g, access.a, access.who
     late = np.atleast_2d(late)
     column = int(late.any(axis=0).argmax())
     row = int(late[:, column].argmax())
-    word = int(np.atleast_2d(index)[row, column])
+    word = int(np.atleast_2d(access.index)[row, column])
     last = int(np.atleast_2d(np.broadcast_to(before, late.shape))[row, column])
     lane = column if who is None else int(who[column])
-    at = (word << history.shift) - start
-    if segment.stride:
-        at %= segment.stride
+    at = (word << access.history.shift) - access.start
+    if access.segment.stride:
+        at %= access.segment.stride
     one = checker.events[last >> EVENT_SHIFT]
     verb = "read" if other in (PLAIN_READ, STRONG_READ) else "write"
     name = one.verb if one is not None else verb
@@ -80,12 +76,12 @@ def race(
     whom = f"cp.async of {them}" if asynchronous else str(them)
     if (last >> SPREAD_SHIFT) & 3:
         whom = f"several threads, the last of them {them},"
-    kind = "shared" if segment.kind == "shared" else "global"
-    mine = int(np.broadcast_to(thread, late.shape[-1:])[column])
+    kind = "shared" if access.segment.kind == "shared" else "global"
+    mine = int(np.broadcast_to(access.thread, late.shape[-1:])[column])
     whom, ranks = of_ranks(checker, number, whom)
     distance = int(checker.distance(np.int64(number), np.int64(mine)))
     distance = max(distance, (last >> SPREAD_SHIFT) & 3)
-    where, byte = place(g, a, segment, at)
+    where, byte = place(g, a, access.segment, at)
     return RaceError(
         f"race on {kind} memory: this {a.verb} and a {name} touch {where}",
         a.site,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,19 @@ class ThreadOrder:
                 agent = np.where(mine, rank * warps + warp, 0)
                 out |= mine & (event <= clock[agent])
         return out
+
+    def knows_all(self, made: dict[int, list[int]], event: int) -> bool:
+        """True if this warp knows that the accesses up to `event` are over which each agent has
+        `made`, lists of events.
+        """
+        assert self.order is not None
+        clock = self.order.clocks[self.agent, SEEN]
+        for agent, events in made.items():
+            upto = bisect_right(events, event)
+            over = max(int(clock[agent]), self._warp_floor if agent == self.agent else 0)
+            if upto and events[upto - 1] > over:
+                return False
+        return True
 
     # Fences and acquired knowledge ---------------------------------------------------------------
 

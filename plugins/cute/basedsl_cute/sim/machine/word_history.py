@@ -59,6 +59,8 @@ class WordHistory:
         self.pending = PendingAccesses()
         self.accesses: list[Shared] = []
         self.logged = 0
+        # Of shared memory: the events of each warp's accesses, where groups are warps.
+        self.made: dict[int, list[int]] = {}
 
     def words(self, kind: int) -> Any:
         """The last accesses of a kind, int64 for each word."""
