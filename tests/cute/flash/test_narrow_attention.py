@@ -57,6 +57,17 @@ def test_factors_of_heads_and_batches():
 
 
 @pytest.mark.slow
+def test_factors_of_zero_and_negative_ones():
+    q, k, v = normal(1, 70, 3, 64), normal(1, 70, 3, 64, seed=1), normal(1, 70, 3, 64, seed=2)
+    factors = np.float32([[0.0, -1.0, 1.0]])
+    out = attention(q, k, v, causal=True, q_scale=factors)
+    values, _ = reference(np.float64(q) * np.float64(factors)[:, None, :, None], k, v, right=0)
+    assert np.isnan(np.float64(out[:, :, 1])).all()
+    shown = [0, 2]
+    np.testing.assert_allclose(np.float64(out[:, :, shown]), values[:, :, shown], atol=0.1)
+
+
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::basedsl_cute.dsl.steps.SpillWarning")  # ptxas before 13.3
 def test_a_score_and_rows_that_see_nothing():
     q, k, v = normal(1, 80, 1, 64), normal(1, 40, 1, 64, seed=1), normal(1, 40, 1, 64, seed=2)
@@ -73,6 +84,8 @@ HALF = np.zeros((1, 8, 4, 64), np.float16)
     ("x", "options", "message"),
     [
         (HALF, {"q_scale": 2.0}, "q_scale goes with elements of 8 bits, not Float16"),
+        (Q, {"q_scale": -2.0}, "q_scale is -2.0"),
+        (Q, {"k_scale": float("nan")}, "k_scale is nan"),
         (Q, {"k_scale": np.ones(3, np.float32)}, r"k_scale is \(3,\) of float32, not Float32 that"),
         (Q, {"v_scale": np.ones(4)}, "v_scale is .* of float64, not Float32"),
         (Q, {"config": Config()}, "no kernel for packed or paged sequences, nor by mma.sync"),

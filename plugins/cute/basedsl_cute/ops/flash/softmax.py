@@ -6,6 +6,8 @@ largest score and the sum of a row are updated, and what was summed so far is sc
 
 from __future__ import annotations
 
+from typing import Any
+
 import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.ops.flash.variant import LN_2
@@ -102,11 +104,11 @@ def powers(exponents):
     """Two to the powers of a vector of Float32, by multiplications and additions, with an error of
     a 500th: a 30th of what rounding to Float8E4M3FN adds. Less than -100 is -100.
     """
-    kept = cute.make_rmem_tensor(exponents.shape, cute.Float32)
+    kept: Any = cute.make_rmem_tensor(exponents.shape, cute.Float32)
     exponents = cute.where(exponents < LEAST, LEAST, exponents)
     kept.store(exponents + ROUND)
     rest = exponents - (kept.load() - ROUND)
-    steps = cute.recast_tensor(kept, cute.Int32)
+    steps: Any = cute.recast_tensor(kept, cute.Int32)
     steps.store(steps.load() << 23)
     return (POWER[0] + rest * (POWER[1] + rest * POWER[2])) * kept.load()
 

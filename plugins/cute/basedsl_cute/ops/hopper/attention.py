@@ -46,6 +46,7 @@ ROWS = 64  # of a warpgroup's wgmma
 L2_BYTES = 32 << 20
 # Weights of 8 bits are multiplied by two to the power of this: at most 256 of e4m3's 448.
 NARROW_OFFSET = 8
+LEAST_SCALE = 2.0**-100
 # Tasks that the producer leaves for consumers, of up to two stages of queries: those of which warps
 # still write results, and the next.
 NOTES = 4
@@ -218,7 +219,7 @@ def forward_kernel(
                 own_scale = own_scale * operand_scales[1][head // key_group, batch]
             is_scaled = any(x is not None for x in operand_scales[:2])
             if cute.const_expr(is_scaled and not variant.is_scored):
-                softmax.factor = own_scale * LOG2_E
+                softmax.factor = positive(own_scale) * LOG2_E
             stage = at_k.wait_and_advance()
             take_turn(group, cfg)
             multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
@@ -309,6 +310,13 @@ def parts_of(scores, cfg):
         pieces = ((first, cut, False), (cut, last, True))
         made.append([(as_rows(blocks_of(scores, a, b)), kind) for a, b, kind in pieces if a < b])
     return made
+
+
+def positive(scale):
+    """The factor of products of which the largest are found before they are multiplied: NaN for a
+    negative one, and for zero, whose products with hidden scores would be NaN, next to nothing.
+    """
+    return cute.where(scale >= 0.0, arch.fmax(scale, LEAST_SCALE), float("nan"))
 
 
 def rescale(sums, scales):
