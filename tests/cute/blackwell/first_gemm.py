@@ -210,5 +210,4 @@ class FirstGemm:
         tmem.free(start)
         if warp == 0:
             producer.tail()
-            if is_leader:
-                acc_producer.tail()
+            acc_producer.tail()

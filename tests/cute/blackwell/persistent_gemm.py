@@ -318,8 +318,7 @@ class PersistentGemm:
                 else:
                     sched.advance_to_next_work()
                     work = sched.get_current_work()
-            if is_leader:
-                acc.producer_tail(acc_state)
+            acc.producer_tail(acc_state)
 
         sC = None
         if cutlass.const_expr(self.tma_store):

@@ -171,8 +171,13 @@ def test_participants_in_plain_python():
     assert (other.state.count, producer.state.count, producer.state.phase) == (1, 2, 0)
     with pytest.raises(AttributeError):
         first.index = 1
+    before = producer.state.index, producer.state.phase
+    producer.advance()
+    producer.advance()
     producer.reset()
-    assert (producer.state.index, producer.state.phase) == (0, 1)
+    # The ring goes on where it was; a tile begins to count anew.
+    assert (producer.state.index, producer.state.phase) == (before[0], 1 - before[1])
+    assert producer.state.count == 0
     consumer.wait_and_advance().release()
     consumer.release()
     assert calls == [

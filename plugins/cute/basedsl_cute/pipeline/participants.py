@@ -78,9 +78,10 @@ class _Participant:
 
     @takes_location
     def reset(self) -> None:
-        """Return to the first stage, as before any was passed."""
-        first = make_pipeline_state(self.user_type, self.pipeline.num_stages)
-        self.state = first
+        """Set the count of stages passed to zero, as at the start of a tile; the position in the
+        ring stays.
+        """
+        self.state.reset_count()
 
     @takes_location
     def clone(self) -> Any:

@@ -98,6 +98,12 @@ class PipelineOfMma(PipelineAsync):
         super().consumer_wait(state, try_token)
         arch.tcgen05_after_thread_sync()
 
+    def _is_leader(self) -> Any:
+        """Return whether this block issues the MMAs; None where there are no pairs."""
+        if self.release[1] is None:
+            return None
+        return arch.make_warp_uniform(arch.block_idx_in_cluster()) == self.release[1]
+
     def _commit(self, barrier: Any) -> None:
         """Have a barrier of every block that waits arrive when the MMAs so far are complete."""
         nvgpu.tcgen05.commit(barrier, self.release[0], self._facts.group)
@@ -167,12 +173,6 @@ class PipelineTmaUmma(PipelineOfMma):
         with predicated(self._is_leader()), arch.elect_one():
             arch.mbarrier_arrive_and_expect_tx(self.full + state.index, self._facts.tx_count)
 
-    def _is_leader(self) -> Any:
-        """Return whether this block issues the MMAs; None where there are no pairs."""
-        if self.release[1] is None:
-            return None
-        return arch.make_warp_uniform(arch.block_idx_in_cluster()) == self.release[1]
-
     @takes_location
     def producer_commit(self, state: PipelineState) -> None:
         """Do nothing: the bytes of the copies complete the phase of the stage of `state`."""
@@ -230,6 +230,14 @@ class PipelineUmmaAsync(PipelineOfMmaAndThreads):
         the MMAs so far are complete.
         """
         self._commit(self.full + state.index)
+
+    @takes_location
+    def producer_tail(self, state: PipelineState) -> None:
+        """Wait until the consumers have released every stage, from that of `state` on; the other
+        block of a pair, at whose empty barriers nobody arrives, does not wait.
+        """
+        with predicated(self._is_leader()):
+            super().producer_tail(state.clone())
 
     @takes_location
     def consumer_release(self, state: PipelineState) -> None:

@@ -83,6 +83,8 @@ def tmem_load(acc_bits: int, d: EpilogueMatrix, lanes: int) -> tuple[str, bool]:
         return ("16x256b" if d.is_m_major else "16x32bx2") if narrow else "32x32b", False
     if bits == (16, 16):
         return "16x128b" if narrow or d.is_m_major else "32x32b", True
+    if bits in ((16, 32), (16, 8)):
+        return "16x128b" if narrow else "32x32b", True
     if acc_bits == 32 and d.bits in (6, 4) and not narrow:
         return "32x32b", False
     raise algebra.LayoutError(
