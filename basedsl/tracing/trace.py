@@ -151,7 +151,7 @@ class Trace:
         self._remarked: set[tuple[str, int]] = set()
         self._points: list[Any] = []
         self.forbidden: tuple[str, Span | None] | None = None
-        self._refused: DSLError | None = None
+        self.refused: DSLError | None = None  # what `refuse` was given first
         # By the ids of code objects, which `_codes` keeps alive, and instructions, of each call in
         # the chain. Hashing a code object reads all of it.
         self._locations: dict[tuple[int, ...], Any] = {}
@@ -348,14 +348,14 @@ class Trace:
         """`error`, to be raised: about a value that Python would know here and compilation does
         not. It is kept, so that an `except` of the program cannot make another program of this.
         """
-        if self._refused is None:
-            self._refused = error
+        if self.refused is None:
+            self.refused = error
         return error
 
     def check_refused(self) -> None:
         """Raise what was refused, if the program has caught it."""
-        if self._refused is not None:
-            raise self._refused.with_traceback(None)
+        if self.refused is not None:
+            raise self.refused.with_traceback(None)
 
     @contextlib.contextmanager
     def forbidding(self, kind: str, span: Span | None) -> Iterator[None]:

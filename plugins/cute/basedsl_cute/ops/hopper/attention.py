@@ -346,6 +346,7 @@ def read_note(notes, number):
 def advance(at):
     """Advance to the next stage; that of a ring of one stays."""
     if at.pipeline.num_stages == 1:
+        at.state.count = at.state.count + 1
         at.state.phase = at.state.phase ^ 1
         at.state.count = at.state.count + 1
     else:
