@@ -249,7 +249,7 @@ HOPPER_CONFIGS = {
     192: (
         hopper.Config((128, 96), persistent=True),
         hopper.Config((128, 112), persistent=True),
-        hopper.Config((128, 64), persistent=True),
+        hopper.Config((128, 64), query_stages=2, persistent=True, between=False),
     ),
     256: (
         hopper.Config((128, 80), persistent=True),
