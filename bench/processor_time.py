@@ -127,7 +127,7 @@ class Checkout:
             (folder / f"{kind}.py").write_text(text)
 
     def measure(self, case: str, kind: str, name: str) -> dict[str, float]:
-        """What one process of a case measured, by name; of all but calls, the case's own."""
+        """Measure a case in one process; return the rows by name: several of calls, else one."""
         if kind in ("compiled", "loaded"):
             program = self.root / "bench" / "start_programs" / f"{name}.py"
             cache = self.folder / f"cache_{name}"
