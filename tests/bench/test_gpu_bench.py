@@ -103,7 +103,7 @@ OF_GENERATIONS = set().union(*CHOSEN.values())
 
 @pytest.mark.parametrize("capability", CHOSEN)
 def test_programs_of_a_generation(run, tmp_path, monkeypatch, capfd, capability):
-    """As each GPU chooses them, with programs that do nothing."""
+    """The choice of programs by a GPU of each generation; the programs do nothing here."""
     started = []
 
     def measured(program, quick):
