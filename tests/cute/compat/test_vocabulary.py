@@ -64,13 +64,6 @@ def test_using_what_is_not_offered_says_why(path, name):
     assert error.value.hint
 
 
-def test_im2col_says_why_and_what_a_convolution_does():
-    op = basedsl_cute.nvgpu.cpasync.CopyBulkTensorIm2ColG2SOp
-    with pytest.raises(DSLError, match=r"for the im2col modes of TMA, .*: these are not off") as e:
-        op()
-    assert "cute.domain_offset((s - pad, r - pad" in e.value.hint
-
-
 # Called by `TensorMapManager.update_tensormap`, which tests call.
 INSIDE = {
     f"nvgpu.cpasync.{name}"
@@ -118,6 +111,7 @@ def test_variables():
     for one in CuteOptions.__mro__:
         known |= {*vars(one).get("VARIABLES", ())}
     known |= {"LOG_TO_CONSOLE", "LOG_TO_FILE", "LOG_LEVEL"}  # of basedsl.logs
+    known.add(CuteOptions.TEXT_VARIABLE)
     assert {*vocabulary.VARIABLES} <= known
 
 

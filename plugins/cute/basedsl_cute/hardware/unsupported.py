@@ -30,16 +30,8 @@ _K96 = (
     "the products of K = 96 (sm_103a), whose rows of 48 bytes lie in two stages of shared memory",
     "MmaMXF4Op and MmaMXF4NVF4Op, of K = 64, are for sm_103a too",
 )
-_IM2COL = (
-    "the im2col modes of TMA, whose tensor maps another function of the driver encodes",
-    "for each position (r, s) of the filter, load a tile of pixels of cute.domain_offset((s - pad, "
-    "r - pad, 0, 0), image); pixels outside of the image are zeros",
-)
 # Name -> what it is for, which is not offered, and what programs write here.
 UNFINISHED = {
-    "nvgpu.cpasync.CopyBulkTensorIm2ColG2SOp": _IM2COL,
-    "nvgpu.cpasync.CopyBulkTensorIm2ColG2SMulticastOp": _IM2COL,
-    "nvgpu.cpasync.CopyBulkTensorIm2ColS2GOp": _IM2COL,
     "nvgpu.tcgen05.SM103MmaMXF4Op": _K96,
     "nvgpu.tcgen05.SM103MmaMXF4NVF4Op": _K96,
     "nvgpu.tcgen05.LdRed16x32bx2Op": (
