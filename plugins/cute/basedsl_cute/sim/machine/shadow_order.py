@@ -16,9 +16,7 @@ from basedsl_cute.sim.machine.shadow_memory import ShadowMemory
 from basedsl_cute.sim.machine.state import Group
 
 
-def synchronise(
-    shadow: ShadowMemory, g: Group, a: MemoryAccess, offset: Any, writes: Any
-) -> None:
+def synchronise(shadow: ShadowMemory, g: Group, a: MemoryAccess, offset: Any, writes: Any) -> None:
     """Let strong accesses of a warp at byte offsets release and acquire. `writes` says which of
     them write: an array, or one boolean.
     """
