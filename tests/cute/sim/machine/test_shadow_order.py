@@ -1,4 +1,4 @@
-"""What strong accesses to shared memory release, address by address."""
+"""Strong accesses to shared memory release at the addresses that they write."""
 
 from types import SimpleNamespace
 
