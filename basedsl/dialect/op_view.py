@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import keyword
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 from basedsl.dialect.fields import (
@@ -69,6 +69,7 @@ class OpView(_Declaration):
     operand_fields: ClassVar[tuple[OperandSpec, ...]] = ()
     result_fields: ClassVar[tuple[ResultSpec, ...]] = ()
     attribute_fields: ClassVar[tuple[Attribute, ...]] = ()
+    _operand_counts: ClassVar[range] = range(1)
     _parameters: ClassVar[dict[str, FieldSpec]] = {}  # of the builder, in order
 
     def __init_subclass__(cls, *, name: str = "", dialect: str = "") -> None:
@@ -91,6 +92,8 @@ class OpView(_Declaration):
                 cls.attribute_fields = (*cls.attribute_fields, field)
         fields = (*cls.operand_fields, *cls.result_fields, *cls.attribute_fields)
         cls._parameters = {field.alias: field for field in fields}
+        least = sum(field.is_required for field in cls.operand_fields)
+        cls._operand_counts = range(least, len(cls.operand_fields) + 1)
         if not name:
             return
         if not cls.dialect_name:
@@ -173,14 +176,10 @@ class OpView(_Declaration):
         the number of its operands and results is checked, then its attributes, then `verify`.
         `dialect` is the loaded one that the operation belongs to.
         """
-        for what, values, fields in (
-            ("operands", op.operands, cls.operand_fields),
-            ("results", op.results, cls.result_fields),
-        ):
-            least = sum(field.is_required for field in fields)
-            if not least <= len(values) <= len(fields):
-                names = ", ".join(f.name for f in fields) or "none"
-                return f"{len(values)} {what}, where it has {names}"
+        if len(operands := op.operands) not in cls._operand_counts:
+            return f"{len(operands)} operands, where it has {_listed(cls.operand_fields)}"
+        if len(results := op.results) != len(cls.result_fields):
+            return f"{len(results)} results, where it has {_listed(cls.result_fields)}"
         attributes = op.attributes
         if len(attributes) or (cls.attribute_fields and cls.attribute_fields[0].is_required):
             for field in cls.attribute_fields:
@@ -207,6 +206,10 @@ class OpView(_Declaration):
         """
         paragraphs = [textwrap.dedent(p) for p in cls.doc().split("\n\n")]
         return "\n".join(p for p in paragraphs if p.startswith(("%", f'"{cls.dialect_name}.')))
+
+
+def _listed(fields: Iterable[FieldSpec]) -> str:
+    return ", ".join(field.name for field in fields) or "none"
 
 
 _TAKEN = {*dir(OpView), "dialect", "loc", "op", "self"}  # names that a view has, or its builder

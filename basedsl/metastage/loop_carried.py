@@ -40,7 +40,7 @@ from basedsl.metastage.state import (
     describe_leaf,
     same_contents,
 )
-from basedsl.numeric import is_dynamic
+from basedsl.numeric import Numeric, is_dynamic
 from basedsl.pytree import copy_place, fill_place, leaf_paths, open_value, same_shape, unflatten
 from basedsl.tracing import Trace
 from basedsl.tracing.contract import carried
@@ -60,6 +60,9 @@ class LoopTypes:
         self.placeholders: set[str] = set()  # paths of variables bound to new objects
         #: variable -> the object that the body binds
         self.first_bound: dict[str, tuple[Any, StateSnapshot]] = {}
+        #: Leaves that are carried because they probably change, and those that turned out not to.
+        self.guessed: set[str] = set()
+        self.constant: set[str] = set()
         self.counted = True  # a counted loop, until an exit turns out to be dynamic
         self.staged_after: int | None = None  # a `while`: iterations that Python could decide
 
@@ -116,6 +119,7 @@ class Loop:
         variables.
         """
         trace = self.trace
+        refused = trace.refused
         for _ in range(MAX_ATTEMPTS):
             self._prepare()
             with trace.held_prints() as prints:
@@ -126,9 +130,16 @@ class Loop:
                     reset_places(trace, self.places)
                     prints.clear()
                     continue
-                except BaseException:
+                except BaseException as error:
                     self.state.restore(self.before)
-                    raise
+                    if not self.types.guessed or not isinstance(error, Exception):
+                        raise
+                    # Perhaps a number that is carried by a guess has to be static.
+                    self._drop_guesses()
+                    trace.refused = refused
+                    reset_places(trace, self.places)
+                    prints.clear()
+                    continue
             self._finish(results)
             return
         raise CompilerBug("the types of this loop's variables do not settle", self.span)
@@ -155,6 +166,8 @@ class Loop:
                 new = key in undefined
                 if cell and contents.name in self.state.names:
                     self._expect_change(contents)
+                elif key not in self.placeholders:
+                    self._expect_counting(contents)
             for index, leaf in enumerate(contents.leaves):
                 if id(leaf) in self.head:
                     continue
@@ -165,7 +178,11 @@ class Loop:
 
     def _expect_change(self, contents: PlaceContents) -> None:
         """Assume that a number bound to a variable of the loop changes in it."""
-        if contents.node.children[0] is None and contents.name not in self.exits:
+        if contents.node.children[0] is not None:
+            for index, leaf in enumerate(contents.leaves):
+                if isinstance(leaf, Numeric) and leaf.is_dynamic:
+                    self._guess(contents.path(index), carried_type_of(leaf, self.trace))
+        elif contents.name not in self.exits:
             leaf = contents.leaves[0]
             stays = type(leaf) is bool or is_carried(leaf)
             carried_type = None if stays else carried_type_of(leaf, self.trace)
@@ -174,6 +191,36 @@ class Loop:
                 carried_type = replace(carried_type, divby=1)
             if carried_type is not None:
                 self.types.carried.setdefault(contents.name, carried_type)
+
+    def _expect_counting(self, contents: PlaceContents) -> None:
+        """Assume that the numbers that a class names in `__dsl_counters__` change in the loop."""
+        counters = getattr(type(contents.place), "__dsl_counters__", ())
+        if not counters:
+            return
+        index = 0
+        for name, child in zip(contents.node.keys, contents.node.children, strict=True):
+            if child is not None:
+                index += len(leaf_paths(child, ""))
+                continue
+            if name in counters:
+                leaf = contents.leaves[index]
+                if isinstance(leaf, Numeric) and leaf.is_dynamic:
+                    self._guess(contents.path(index), carried_type_of(leaf, self.trace))
+                elif type(leaf) is int:
+                    self._guess(contents.path(index), CarriedNumber(self.trace.default_int, False))
+            index += 1
+
+    def _guess(self, path: str, carried_type: CarriedType | None) -> None:
+        types = self.types
+        if carried_type is not None and path not in types.carried and path not in types.constant:
+            types.carried[path] = carried_type
+            types.guessed.add(path)
+
+    def _drop_guesses(self) -> None:
+        for path in self.types.guessed:
+            self.types.carried.pop(path, None)
+        self.types.constant |= self.types.guessed
+        self.types.guessed = set()
 
     def _put_placeholder(self, path: str) -> None:
         """Let the variable or attribute `path` hold a copy of the place it refers to."""
@@ -205,9 +252,9 @@ class Loop:
 
     # The end of an iteration -------------------------------------------------------------------
 
-    def leave(self) -> list[Any]:
-        """Return the carried SSA values at the end of an iteration; raise Retrace if their types
-        changed.
+    def leave(self, is_end: bool = True) -> list[Any]:
+        """Return the carried SSA values at the end of an iteration, or of the test before it;
+        raise Retrace if their types changed.
         """
         after = self.state.capture(self.head)
         self.state.check_globals(self.head, after, same_contents)
@@ -225,6 +272,10 @@ class Loop:
         while self.todo:
             contents = self.todo.pop(0)
             wrong |= self._check_contents(contents, self.pairs[id(contents.place)])
+        self._check_guesses()
+        if is_end and self.types.guessed:
+            self._drop_guesses()
+            wrong = True
         if wrong:
             raise Retrace
         for key in self.placeholders:
@@ -233,6 +284,13 @@ class Loop:
         for origin in self.origins.values():
             self._check_origin(self.head[id(origin)])
         return [self._carried_now(c) for c in self.carried]
+
+    def _check_guesses(self) -> None:
+        """Confirm the guesses about leaves that the iteration has changed."""
+        for c in self.carried if self.types.guessed else ():
+            now = self.pairs.get(id(c.contents.place))
+            if now is not None and not same_leaf(c.contents.leaves[c.index], now.leaves[c.index]):
+                self.types.guessed.discard(c.contents.path(c.index))
 
     def _carried_now(self, c: _CarriedLeaf) -> Any:
         key = id(c.contents.place)

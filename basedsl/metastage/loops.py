@@ -235,7 +235,7 @@ def _stage_while(
                 go = False
             else:
                 go = both(logical_not(flag), lambda: truth(test()))
-            return Boolean(go).ir_value(), loop.leave()
+            return Boolean(go).ir_value(), loop.leave(is_end=False)
 
     def emit_body(values: Any) -> Any:
         with trace.inside("loop body", loop.span):

@@ -17,7 +17,8 @@ import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from basedsl.location import Span, span_of_code
+from basedsl.location import Span, file_of_module, is_internal, span_of_code
+from basedsl.metastage.namespaces import named_in
 
 _FUNCTIONS = {
     "builtins": ("input", "open"),
@@ -118,10 +119,8 @@ class OutsideCall(NamedTuple):
 def is_volatile(value: Any) -> bool:
     """Return True for one of these functions, or a source of random numbers without a state."""
     cls: Any = type(value)
-    if issubclass(cls, random.SystemRandom):
-        return True
     if not issubclass(cls, _KINDS):
-        return False
+        return issubclass(cls, random.SystemRandom)
     name = value.__name__
     if name not in _NAMES:
         return False
@@ -158,15 +157,79 @@ def outside_calls(function: types.FunctionType) -> Iterator[OutsideCall]:
 def _calls_in(
     code: types.CodeType, scope: dict[str, Any], values: dict[str, Any]
 ) -> Iterator[OutsideCall]:
-    names = code.co_names
-    if any(is_volatile(value) for value in values.values()) or (
-        not _ASKED.isdisjoint(names) or any(is_volatile(scope.get(name)) for name in names)
-    ):
+    if _may_call(code, scope, values):
         values = dict(values)
         yield from _scan(code, scope, values)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _calls_in(constant, scope, values)
+
+
+def _may_call(code: types.CodeType, scope: dict[str, Any], values: dict[str, Any]) -> bool:
+    """Return False for code in which `_scan` would find nothing. Most functions of a program name
+    an attribute that is asked for, such as `load`, but of something else.
+    """
+    if any(map(is_volatile, values.values())):
+        return True
+    names = code.co_names
+    if any(map(is_volatile, map(scope.get, names))) or not _OF_BUILTINS.isdisjoint(names):
+        return True
+    if _ASKED.isdisjoint(named_in(code)):  # of functions in it too, whose closures it fills
+        return False
+    chains = _chains(code)
+    if chains is None or any(isinstance(value, _OWNERS) for value in values.values()):
+        return True
+    for name, paths in chains.items():
+        owner = scope.get(name, _UNKNOWN)
+        if isinstance(owner, type) or (
+            isinstance(owner, types.ModuleType) and not is_internal(file_of_module(owner))
+        ):
+            if any(_leads_to_volatile(owner, path) for path in paths):
+                return True
+    return False
+
+
+def _leads_to_volatile(owner: Any, path: tuple[str, ...]) -> bool:
+    """Return True if an attribute of a module or class, or one of that, is such a function."""
+    for name in path:
+        if not isinstance(owner, _OWNERS):
+            return False
+        owner = vars(owner).get(name, _UNKNOWN)
+        if is_volatile(owner):
+            return True
+    return False
+
+
+@functools.lru_cache(maxsize=1024)
+def _chains(code: types.CodeType) -> dict[str, tuple[tuple[str, ...], ...]] | None:
+    """Return the attributes that code reads of globals, as `{"np": (("random", "rand"),)}`. None if
+    it imports, names methods of paths, or may give a module or a class another name: `_scan` alone
+    follows these.
+    """
+    if not _METHOD_NAMES.isdisjoint(named_in(code)):
+        return None
+    found: set[tuple[str, ...]] = set()
+    chain: tuple[str, ...] = ()
+    for kind, name, _ in (*_steps(code), ("", None, 0)):
+        if kind in _PASSED:
+            continue
+        if kind == "IMPORT_NAME" or (kind.startswith("STORE_") and chain):
+            return None
+        if kind in _OF_ATTRIBUTES and chain:
+            chain += (name,)
+            continue
+        if len(chain) > 1:
+            found.add(chain)
+        chain = (name,) if kind in _OF_GLOBALS else ()
+    roots = {chain[0] for chain in found}
+    return {root: tuple(one[1:] for one in found if one[0] == root) for root in roots}
+
+
+_OWNERS = (types.ModuleType, type)
+_OF_BUILTINS = frozenset(_FUNCTIONS["builtins"])
+_OF_GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME")
+_OF_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+_PASSED = ("CACHE", "PUSH_NULL", "PRECALL", "EXTENDED_ARG")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -185,7 +248,7 @@ def _scan(
     for kind, name, offset in _steps(code):
         if isinstance(current, type) and issubclass(current, pathlib.Path):
             made = _Made(current, path)
-        if kind in ("LOAD_GLOBAL", "LOAD_NAME"):
+        if kind in _OF_GLOBALS:
             current, path = scope.get(name, getattr(builtins, name, _UNKNOWN)), name
         elif kind == "IMPORT_NAME":
             current, path = sys.modules.get(name, _UNKNOWN), name
@@ -195,13 +258,13 @@ def _scan(
             current, made = _UNKNOWN, None
         elif kind.startswith(("LOAD_FAST", "LOAD_DEREF")):
             current, path = values.get(name, _UNKNOWN) if type(name) is str else _UNKNOWN, str(name)
-        elif kind in ("LOAD_ATTR", "LOAD_METHOD") and current is not _UNKNOWN:
+        elif kind in _OF_ATTRIBUTES and current is not _UNKNOWN:
             path = f"{path}.{name}"
             if _has_volatile(current, name):
                 yield OutsideCall(path, code, offset)
-            known = isinstance(current, (types.ModuleType, type))
+            known = isinstance(current, _OWNERS)
             current = vars(current).get(name, _UNKNOWN) if known else _UNKNOWN
-        elif kind in ("CACHE", "PUSH_NULL", "PRECALL", "EXTENDED_ARG"):
+        elif kind in _PASSED:
             continue
         elif kind.startswith("CALL") and made is not None:
             current, path = made, made.path

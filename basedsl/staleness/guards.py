@@ -39,6 +39,7 @@ from basedsl.metastage.contents import (
     may_change,
 )
 from basedsl.metastage.iterators import is_iterator
+from basedsl.metastage.namespaces import named_in
 from basedsl.metastage.plain_helpers import Question, questions_in
 from basedsl.metastage.volatile import outside_calls
 from basedsl.native_call import object_layout
@@ -66,7 +67,6 @@ from basedsl.staleness.readers import (
     attribute_reader,
     cell_content,
     given_attributes,
-    names_in,
     slot_content,
     texts_of,
 )
@@ -327,7 +327,7 @@ class Guards:
             self._volatile(call.path)
         self._named("defaults", fn.__defaults__, f"{fn.__name__}.__defaults__")
         self._named("keyword defaults", fn.__kwdefaults__, f"{fn.__name__}.__kwdefaults__")
-        names = sorted(set(names_in(fn.__code__)))
+        names = sorted(named_in(fn.__code__))
         self._names.update(names)
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
             if self._first(cell):
@@ -359,7 +359,7 @@ class Guards:
         if not is_iterator(value):
             return
         if isinstance(value, types.GeneratorType) and value.gi_frame is not None:
-            names = sorted(set(names_in(value.gi_code)))
+            names = sorted(named_in(value.gi_code))
             self._names.update(names)
             self._globals(value.gi_frame.f_globals, names)
         for part in iterator_parts(value):
@@ -378,11 +378,13 @@ class Guards:
         return [path for path, fn in self._bare if given_attributes(fn)]
 
     def _globals(self, scope: dict[str, Any], names: Sequence[str]) -> None:
+        of_python = vars(builtins)
         for name in names:
-            if name in scope or name in vars(builtins):
+            if name in scope:
                 self._item(scope, name, name)
-            if name not in scope and name in vars(builtins):
-                self._builtins.recorded[name] = vars(builtins)[name]
+            elif name in of_python:
+                self._item(scope, name, name)
+                self._builtins.recorded[name] = of_python[name]
                 self._add(self._builtins, "builtins")
 
     def _item(self, table: dict[str, Any], name: str, path: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from basedsl.staleness.guard_kinds import MISSING
@@ -29,14 +29,6 @@ def given_attributes(fn: Any) -> tuple[tuple[str, Any], ...]:
 def attribute_reader(name: str) -> Callable[[Any], Any]:
     """Return a function that reads one attribute."""
     return lambda fn: getattr(fn, name)
-
-
-def names_in(code: types.CodeType) -> Iterable[str]:
-    """Yield the names of globals and attributes in code, and in functions in it."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from names_in(constant)
 
 
 def cell_content(cell: types.CellType) -> Any:

@@ -151,7 +151,7 @@ class Trace:
         self._remarked: set[tuple[str, int]] = set()
         self._points: list[Any] = []
         self.forbidden: tuple[str, Span | None] | None = None
-        self._refused: DSLError | None = None
+        self.refused: DSLError | None = None  # what `refuse` was given first
         # By the ids of code objects, which `_codes` keeps alive, and instructions, of each call in
         # the chain. Hashing a code object reads all of it.
         self._locations: dict[tuple[int, ...], Any] = {}
@@ -159,7 +159,9 @@ class Trace:
         self._bodies: dict[int, frozenset[int]] = {}  # of each of them, the ids of its constants
         self._body: frozenset[int] = frozenset()
         self._entry: CodeType | None = None  # the library's code that called the traced function
-        self._caller: Any = None  # the location of the user's call above it
+        # The user's frame that called the traced function, and where it did.
+        self._caller: FrameType | None = None
+        self._caller_loc: Any = None
         self.emitter = complete(language, emitter(self))
 
     def meets(self, function: Any) -> None:
@@ -175,14 +177,15 @@ class Trace:
         """The `ir.Location` of the innermost user frame; in a function called from the one that is
         traced, with the calls that led there. The first `above - 1` callers are the library's.
         """
-        internal, entry = internal_files, self._entry
+        internal = internal_files
         frame: FrameType | None = sys._getframe(above)
-        while frame is not None and internal[(code := frame.f_code).co_filename]:
-            if code is entry:
-                return self._loc_of_caller(frame)
+        while frame is not None and internal[frame.f_code.co_filename]:
             frame = frame.f_back
         if frame is None:
             return self.ir.Location.unknown()
+        if frame is self._caller:
+            # Code of the library that is traced has no other location.
+            return self._loc_of_caller(frame)
         key: tuple[int, ...] = (id(frame.f_code), frame.f_lasti)
         if key[0] not in self._body:
             key += self._callers(frame)
@@ -197,20 +200,11 @@ class Trace:
             self._locations[key] = found
         return found
 
-    def _loc_of_caller(self, entry: FrameType) -> Any:
-        """The location of the user's frame that called the trace, which `entry` began: code of the
-        library that is traced has no other. It is the same for all of a trace.
-        """
-        if self._caller is None:
-            frame: FrameType | None = entry
-            while frame is not None and internal_files[frame.f_code.co_filename]:
-                frame = frame.f_back
-            self._caller = (
-                self.ir.Location.unknown()
-                if frame is None
-                else self._loc_in(frame.f_code, frame.f_lasti)
-            )
-        return self._caller
+    def _loc_of_caller(self, caller: FrameType) -> Any:
+        """The location of the user's call of the traced function, the same for all of a trace."""
+        if self._caller_loc is None:
+            self._caller_loc = self._loc_in(caller.f_code, caller.f_lasti)
+        return self._caller_loc
 
     def _callers(self, frame: FrameType) -> tuple[int, ...]:
         """Code and instruction of each call between the traced function and `frame`, the innermost
@@ -244,12 +238,18 @@ class Trace:
         codes = list(_codes(function.__code__))
         self._codes |= {id(code): code for code in codes}
         outer, self._body = self._body, frozenset(map(id, codes))
-        if self._entry is None:
-            self._entry = sys._getframe(2).f_code  # below this one, contextlib's
+        is_first = self._entry is None
+        if is_first:
+            entry = sys._getframe(2)  # below this one, contextlib's
+            self._entry, self._caller = entry.f_code, entry.f_back
+            while self._caller is not None and internal_files[self._caller.f_code.co_filename]:
+                self._caller = self._caller.f_back
         try:
             yield
         finally:
             self._body = outer
+            if is_first:
+                self._caller = None
 
     def is_body(self, code: CodeType) -> bool:
         """Return True for code of the function that `body_of` was told of."""
@@ -348,14 +348,14 @@ class Trace:
         """`error`, to be raised: about a value that Python would know here and compilation does
         not. It is kept, so that an `except` of the program cannot make another program of this.
         """
-        if self._refused is None:
-            self._refused = error
+        if self.refused is None:
+            self.refused = error
         return error
 
     def check_refused(self) -> None:
         """Raise what was refused, if the program has caught it."""
-        if self._refused is not None:
-            raise self._refused.with_traceback(None)
+        if self.refused is not None:
+            raise self.refused.with_traceback(None)
 
     @contextlib.contextmanager
     def forbidding(self, kind: str, span: Span | None) -> Iterator[None]:

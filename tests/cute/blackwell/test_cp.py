@@ -7,6 +7,7 @@ import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.lowering.ptx import ptxas
+from basedsl_cute.nvgpu import tcgen05
 from tests.cute.blackwell.harness import (
     COLUMNS,
     compile_body,
@@ -78,6 +79,44 @@ def case(shape, blocks, source_format, seed):
 def test_each_shape(shape, blocks):
     body, smem, tmem, wanted = case(shape, blocks, "", 1)
     np.testing.assert_array_equal(run(body, smem, tmem), wanted)
+
+
+ATOMS = {op.shape: op for op in (
+    tcgen05.Cp128x256bOp, tcgen05.Cp128x128bOp, tcgen05.Cp4x256bOp, tcgen05.Cp4x32x128bOp,
+    tcgen05.Cp2x64x128b0213Op, tcgen05.Cp2x64x128b0123Op,
+)}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", ["128x256b", "128x128b"])
+def test_tiled_copies(shape):
+    """The atom, its partitions and descriptors, from a K-major tile without a swizzle."""
+    rng = np.random.default_rng(5)
+    words = SHAPES[shape][1] // 4
+    smem = random_bytes(rng, 1, 4096)
+    tmem = random_bytes(rng, 1, 128, 4 * COLUMNS).view(np.uint32)
+    layout = cute.make_layout(((8, 16), (4, words // 4)), stride=((4, 32), (1, 512)))
+
+    def body(base, start):
+        source = cute.make_tensor(base, layout)
+        target = cute.make_tensor(start + 8, cute.make_layout((128, words), stride=(65536, 1)))
+        copy = tcgen05.make_s2t_copy(cute.make_copy_atom(ATOMS[shape](), cute.Int32), target)
+        mine = copy.get_slice(0)
+        given = tcgen05.get_s2t_smem_desc_tensor(copy, mine.partition_S(source))
+        cute.copy(copy, given, mine.partition_D(target))
+
+    wanted = tmem.copy()
+    rows = core_matrices(128, 4 * words, 2048, 128)
+    wanted[0][:, 8 : 8 + words] = smem[0][rows].view(np.uint32)
+    np.testing.assert_array_equal(run(body, smem, tmem), wanted)
+
+
+@pytest.mark.parametrize("shape", ["4x32x128b", "2x64x128b_0213", "2x64x128b_0123"])
+def test_lanes_of_the_copies_of_rows(shape):
+    places = cute.make_copy_atom(ATOMS[shape](), cute.Int8).op.bits_layout().tmem
+    rows, size, copies = SHAPES[shape]
+    lanes = {(int(places(i)) >> 21) for i in range(cute.size(places)) if places(i) % 32 == 0}
+    assert cute.size(places) == rows * size * 8 * len(copies)
+    assert lanes == set(np.concatenate(copies).tolist())
 
 
 @pytest.mark.parametrize("shape", ["128x256b", "128x128b"])

@@ -192,6 +192,107 @@ def test_the_bytes_of_a_pair_count_at_the_even_block(sim):
     np.testing.assert_array_equal(y, np.where(inside[..., None], x[sources % 20], 0))
 
 
+@cute.kernel
+def gather_for_all(
+    gather,
+    source,
+    numbers: cute.Tensor,
+    y: cute.Tensor,
+    tile: cute.Constexpr,
+    layout: cute.Constexpr,
+    blocks: cute.Constexpr,
+):
+    """Each block of a cluster gathers a part of the rows for all of them."""
+    smem = cute.utils.SmemAllocator()
+    barrier = smem.allocate_array(cute.Int64, 1)
+    here = smem.allocate_tensor(
+        gather.value_type, layout.outer, byte_alignment=1024, swizzle=layout.inner
+    )
+    t, _, _ = arch.thread_idx()
+    block, _, _ = arch.block_idx()
+    if t == 0:
+        arch.mbarrier_init(barrier, 1)
+    arch.mbarrier_init_fence()
+    with arch.elect_one():
+        arch.mbarrier_arrive_and_expect_tx(barrier, cute.size_in_bytes(gather.value_type, layout))
+    arch.cluster_arrive()
+    arch.cluster_wait()
+    whole = cute.local_tile(source, tile, (0, 0))
+    to, at = cpasync.tma_partition(
+        gather,
+        block,
+        cute.make_layout(blocks),
+        cute.group_modes(here, 0, 2),
+        cute.group_modes(whole, 0, 2),
+    )
+    cute.copy(gather, at, to, rows=numbers, tma_bar_ptr=barrier, mcast_mask=(1 << blocks) - 1)
+    arch.mbarrier_wait(barrier, 0)
+    for i in range(tile[0]):
+        for j in range(t, tile[1], 32):
+            y[block, i, j] = here[i, j]
+    arch.cluster_arrive()
+    arch.cluster_wait()
+
+
+@cute.jit
+def rows_for_all(
+    x: cute.Tensor,
+    numbers: cute.Tensor,
+    y: cute.Tensor,
+    tile: cute.Constexpr,
+    blocks: cute.Constexpr,
+):
+    small = tcgen05.make_smem_layout_atom(K.K_SW128, x.element_type)
+    layout = cute.tile_to_shape(small, tile, (0, 1))
+    op = cpasync.CopyBulkTensorTileGather4G2SMulticastOp()
+    atom, source = cpasync.make_tiled_tma_atom(op, x, layout, tile, num_multicast=blocks)
+    gather_for_all(atom, source, numbers, y, tile, layout, blocks).launch(
+        grid=blocks, block=32, cluster=(blocks, 1, 1)
+    )
+
+
+def multicast_arguments(tile, blocks, columns=128):
+    rng = np.random.default_rng(tile[0])
+    x = rng.integers(-100, 100, (30, columns)).astype(np.float16)
+    numbers = rng.integers(-3, 34, tile[0], np.int32)
+    y = np.full((blocks, *tile), -1, np.float16)
+    return x, numbers, y
+
+
+@pytest.mark.parametrize(("tile", "blocks"), [((8, 64), 2), ((16, 128), 4)])
+def test_a_multicast_gathers_a_part_of_the_rows_for_all(sim, tile, blocks):
+    x, numbers, y = multicast_arguments(tile, blocks)
+    rows_for_all(*(from_dlpack(a, assumed_align=16) for a in (x, numbers, y)), tile, blocks)
+    cute.synchronize()
+    inside = (numbers >= 0) & (numbers < len(x))
+    wanted = np.where(inside[:, None], x[numbers % len(x), : tile[1]], 0)
+    np.testing.assert_array_equal(y, np.broadcast_to(wanted, y.shape))
+
+
+def test_a_multicast_needs_four_rows_of_each_block(sim):
+    x, numbers, y = multicast_arguments((8, 64), 4)
+    tensors = [from_dlpack(a, assumed_align=16) for a in (x, numbers, y)]
+    with pytest.raises(DSLTypeError, match="8 rows cannot be gathered in fours by 4 blocks"):
+        rows_for_all(*tensors, (8, 64), 4)
+
+
+def test_ptx_of_a_multicast():
+    tensors = [from_dlpack(a, assumed_align=16) for a in multicast_arguments((16, 128), 2)]
+
+    def compiled(target):
+        return cute.compile(rows_for_all, *tensors, (16, 128), 2, options=f"--arch {target}")
+
+    for target in ("sm_100a", "sm_103a"):
+        text = compiled(target).stages.text("ptx")
+        name = "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.mbarrier"
+        # Two boxes of 64 columns, of each 8 rows of the block's own.
+        assert text.count(name) == text.count(".multicast::cluster") == 4
+        if ptxas.find_ptxas() is not None:
+            assert ptxas.start(text, target).finish().cubin
+    with pytest.raises(DSLTypeError, match=r"sm_120a has no .*gather4 into other blocks: only the"):
+        compiled("sm_120a")
+
+
 def run(sources, targets, tile=(4, 64), swizzle="none"):
     x, y = np.ones((8, 64), np.float16), np.zeros((8, 64), np.float16)
     numbers = [np.array(rows) for rows in (sources, targets)]

@@ -125,6 +125,14 @@ OPS = [
 ]  # fmt: skip
 
 
+def test_pairs_of_types_that_are_multiplied_as_bytes():
+    pairs = warp.mma.MXF8F6F4_SUPPORTED_PAIRS
+    assert {(F4, E4), (F4, E5), (E4, F4), (E5, F4), (E4, E5)} < {*pairs}
+    for a, b in pairs:
+        op = warp.MmaMXF8F6F4Op(a, b, F32, E8)
+        assert (op.shape_mnk, op.a_dtype, op.b_dtype) == ((16, 8, 32), a, b)
+
+
 @pytest.mark.parametrize("by_fields", [False, True])
 @pytest.mark.parametrize("op", OPS, ids=str)
 def test_an_instruction(op, by_fields):

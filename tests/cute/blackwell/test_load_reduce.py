@@ -63,8 +63,11 @@ def compile_reduce(op, kind, target):
     return cute.compile(host, *args, options=f"--arch {target}"), args, (x, y, z)
 
 
+REDUCTIONS = TmemLoadRedOp.MAX, TmemLoadRedOp.MIN, TmemLoadRedOp.MAXABS, TmemLoadRedOp.MINABS
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.int32, np.uint32])
-@pytest.mark.parametrize("red", TmemLoadRedOp)
+@pytest.mark.parametrize("red", REDUCTIONS)
 @pytest.mark.parametrize("repeat", [2, 32])
 def test_against_numpy(kind, red, repeat):
     op = tcgen05.LdRed32x32bOp(tcgen05.Repetition(repeat), redOp=red)
@@ -82,7 +85,7 @@ def test_against_numpy(kind, red, repeat):
 
 
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="there is no ptxas")
-@pytest.mark.parametrize("red", TmemLoadRedOp)
+@pytest.mark.parametrize("red", REDUCTIONS)
 def test_ptxas_takes_it(red):
     compiled, *_ = compile_reduce(tcgen05.LdRed32x32bOp(16, red), np.float32, "sm_103a")
     assert f"tcgen05.ld.red.sync.aligned.32x32b.x16.{red.value}.f32" in compiled.stages.text("ptx")

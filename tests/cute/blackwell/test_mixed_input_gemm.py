@@ -1,4 +1,4 @@
-"""A GEMM that converts one operand on its way to tensor memory, against float64."""
+"""A GEMM that converts one operand on its way to the MMA, against float64."""
 
 import ml_dtypes
 import numpy as np
@@ -7,35 +7,51 @@ import pytest
 import basedsl_cute as cute
 from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.runtime import from_dlpack
-from tests.cute.blackwell.mixed_input_gemm import GRANULARITY, MixedInputGemm
+from tests.cute.blackwell.mixed_input_gemm import MixedInputGemm
 
-SIZES = [(128, 64, 256), (200, 104, 384)]
+# Name -> (M, N, K), granularity of factors, blocks of an MMA, type of A, A is M-major.
+CASES = {
+    "converted": ((128, 64, 256), None, 1, np.int8, False),
+    "scaled": ((200, 104, 384), (1, 128), 1, np.int8, False),
+    "scaled by tiles of 16": ((128, 64, 256), (32, 16), 1, np.uint8, False),
+    "m-major": ((128, 72, 192), (1, 64), 1, np.int8, True),
+    "pairs": ((256, 64, 192), (1, 64), 2, np.int8, False),
+    "pairs, m-major": ((256, 64, 128), None, 2, np.int8, True),
+}
 
 
-def arguments(mnk):
-    m, n, k = mnk
+def arguments(name):
+    (m, n, k), granularity, blocks, dtype, m_major = CASES[name]
     rng = np.random.default_rng(0)
-    a = rng.integers(-128, 128, (m, k)).astype(np.int8)
-    scale = rng.standard_normal((m, k // GRANULARITY)).astype(np.float32)
+    info = np.iinfo(dtype)
+    a = rng.integers(info.min, info.max, (m, k), endpoint=True).astype(dtype)
+    down, across = granularity or (m, k)
+    scale = rng.standard_normal((-(-k // across), -(-m // down))).astype(np.float32).T
     b = rng.standard_normal((n, k)).astype(ml_dtypes.bfloat16)
     c = np.full((m, n), np.nan, np.float32)
-    converted = (a * np.repeat(scale, GRANULARITY, 1)).astype(ml_dtypes.bfloat16)
+    factors = np.repeat(np.repeat(scale, down, 0)[:m], across, 1)[:, :k]
+    if granularity is None:
+        factors = np.float32(1)
+    converted = (a * factors).astype(ml_dtypes.bfloat16)
     exact = converted.astype(float) @ b.astype(float).T
-    return [from_dlpack(x, assumed_align=16) for x in (a, scale, b, c)], c, exact
+    given = np.asfortranarray(a) if m_major else a
+    arrays = [from_dlpack(x, assumed_align=16) for x in (given, scale, b, c)]
+    return MixedInputGemm(granularity, blocks == 2), arrays, c, exact
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mnk", SIZES)
-def test_against_float64(mnk):
-    tensors, c, exact = arguments(mnk)
-    cute.compile(MixedInputGemm(), *tensors, options="--arch sim")(*tensors)
+@pytest.mark.parametrize("name", CASES)
+def test_against_float64(name):
+    kernel, tensors, c, exact = arguments(name)
+    cute.compile(kernel, *tensors, options="--arch sim")(*tensors)
     np.testing.assert_allclose(c, exact, rtol=1e-5, atol=1e-5 * np.abs(exact).max())
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="there is no ptxas")
-def test_ptxas_takes_it():
-    tensors, *_ = arguments((128, 64, 256))
-    compiled = cute.compile(MixedInputGemm(), *tensors, options="--arch sm_100a")
+@pytest.mark.parametrize("name", ["scaled", "m-major", "pairs"])
+def test_ptxas_takes_it(name):
+    program, tensors, *_ = arguments(name)
+    compiled = cute.compile(program, *tensors, options="--arch sm_100a")
     (kernel,) = compiled.resources.values()
     assert (kernel.spill_stores, kernel.spill_loads) == (0, 0)

@@ -214,6 +214,10 @@ PTX = [
     (tcgen05.MmaTF32Op((128, 64, 8)), "tf32"),
     (tcgen05.MmaI8Op(cute.Int8, (128, 64, 32)), "i8"),
     (tcgen05.MmaFP8Op(*[cute.Float8E4M3FN] * 2, cute.Float32, (128, 64, 32)), "f8f6f4"),
+    (
+        tcgen05.MmaF8F6F4Op(cute.Float8E5M2, cute.Float8E4M3FN, cute.Float32, (128, 64, 32)),
+        "f8f6f4",
+    ),
 ]
 
 

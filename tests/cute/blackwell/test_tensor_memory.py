@@ -241,3 +241,20 @@ def test_a_number_of_columns_that_there_is_not(columns):
 def test_an_allocator_says_what_it_does_not_offer():
     with pytest.raises(DSLError, match=r"^TmemAllocator\.reserve is not offered: no public desc"):
         cute.utils.TmemAllocator(None).reserve(32)
+
+
+def test_properties_of_a_copy():
+    half = cute.make_copy_atom(
+        tcgen05.Ld16x256bOp(tcgen05.Repetition.x4, tcgen05.Pack.PACK_16b_IN_32b), cute.Float16
+    )
+    assert tcgen05.get_tmem_copy_properties(half) == (16, 256, 4, tcgen05.Pack.PACK_16b_IN_32b)
+    assert tcgen05.is_tmem_load(half) and not tcgen05.is_tmem_store(half)
+    for repeat in tcgen05.Repetition.x8, tcgen05.Repetition.x128:
+        store = cute.make_copy_atom(tcgen05.St16x32bx2Op(repeat), cute.Float32)
+        assert tcgen05.get_tmem_copy_properties(store) == (16, 32, repeat, tcgen05.Unpack.NONE)
+    assert tcgen05.is_tmem_store(store) and not tcgen05.is_tmem_load(store)
+    two = tcgen05.St32x32bOp(1, tcgen05.Unpack.UNPACK_32b_IN_16b)
+    assert two.packing is tcgen05.Unpack.UNPACK_32b_IN_16b and two.is_packed
+    plain = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32)
+    with pytest.raises(DSLTypeError, match="get_tmem_copy_properties takes the atom of a tcgen05"):
+        tcgen05.get_tmem_copy_properties(plain)

@@ -138,7 +138,7 @@ NAMES = {
         cluster_shape_to_tma_atom_A cluster_shape_to_tma_atom_B cluster_shape_to_tma_atom_SFB
         make_blockscaled_trivial_tiled_mma get_smem_layout_atom_ab sm120_get_smem_store_op
         get_permutation_mnk get_layoutSFA_TV get_layoutSFB_TV partition_fragment_SFA
-        partition_fragment_SFB check_gemm_tma_alignment""",
+        partition_fragment_SFB check_gemm_tma_alignment make_smem_layout_atom""",
     "utils.SmemAllocator": "allocate allocate_array allocate_tensor",
     "utils.LayoutEnum": """ROW_MAJOR COL_MAJOR from_tensor mma_major_mode sm90_mma_major_mode
         is_k_major_a is_k_major_b is_m_major_a is_m_major_c is_n_major_b is_n_major_c""",
@@ -198,12 +198,20 @@ NAMES = {
         Field Ld32x32bOp Ld16x256bOp St32x32bOp St16x256bOp St16x128bOp LdRed32x32bOp Repetition
         Pack Unpack Cp4x32x128bOp make_tmem_copy make_s2t_copy get_s2t_smem_desc_tensor
         make_smem_layout_atom tile_to_mma_shape make_umma_smem_desc find_tmem_tensor_col_offset
-        get_tmem_copy_properties""",
+        get_tmem_copy_properties MmaFP8Op MmaMXF8Op Ld16x128bOp Ld16x64bOp Ld16x32bx2Op St16x64bOp
+        St16x32bx2Op TmemLoadRedOp SmemLayoutAtomKind Cp128x256bOp Cp128x128bOp Cp4x256bOp
+        Cp2x64x128b0213Op Cp2x64x128b0123Op is_tmem_load is_tmem_store commit copy mma""",
     "nvgpu.tcgen05.CtaGroup": "ONE TWO",
+    "nvgpu.tcgen05.Pack": "NONE PACK_16b_IN_32b",
+    "nvgpu.tcgen05.Unpack": "NONE UNPACK_32b_IN_16b",
+    "nvgpu.tcgen05.TmemLoadRedOp": "MAX MIN MAXABS MINABS",
+    "nvgpu.tcgen05.Repetition": "x1 x2 x4 x8 x16 x32 x64 x128",
+    "nvgpu.tcgen05.SmemLayoutAtomKind": """K_SW128 K_SW64 K_SW32 K_INTER MN_SW128 MN_SW64 MN_SW32
+        MN_INTER MN_SW128_32B""",
     "nvgpu.tcgen05.OperandSource": "SMEM TMEM",
     "nvgpu.tcgen05.OperandMajorMode": "K MN",
-    "nvgpu.tcgen05.Field": "ACCUMULATE SFA SFB",
-    "arch.Arch": "sm_100 sm_100f sm_103 sm_90a sm_80",
+    "nvgpu.tcgen05.Field": "ACCUMULATE SFA SFB NEGATE_A NEGATE_B",
+    "arch.Arch": "sm_100 sm_100f sm_101 sm_101f sm_103 sm_103f sm_110 sm_110f sm_90a sm_80",
     "base_dsl": "BaseDSL arch dsl typing runtime enums",
     "base_dsl.dsl": "BaseDSL set_dynamic_debug",
     "base_dsl.dsl.BaseDSL": "_get_dsl get_arch_enum",
@@ -211,6 +219,11 @@ NAMES = {
     "_mlir": "ir",
     "_mlir.dialects": "arith func gpu llvm math nvvm scf vector",
     "utils.GroupedGemmTileSchedulerHelper": "delinearize_z",
+    "utils.ClcDynamicPersistentTileScheduler": """create get_grid_shape initial_work_tile_info
+        advance_to_next_work get_current_work""",
+    "pipeline.PipelineOp": "TCGen05Mma AsyncThread",
+    "nvgpu.warp.mma": "MXF8F6F4_SUPPORTED_PAIRS",
+    "nvgpu.cpasync.TmaInfo": "atom tma_tensor smem_layout",
     "utils.WorkTileInfo": "tile_idx is_valid_tile",
     "utils.blockscaled_layout": """tile_atom_to_shape_SF make_smem_layout_sfa
         make_smem_layout_sfb make_tmem_layout_sfa make_tmem_layout_sfb
@@ -219,7 +232,15 @@ NAMES = {
     "utils.distributed": """multimem_ld_reduce multimem_ld_reduce_4xf32 multimem_st
         multimem_st_4xb32 multimem_red_add1 red_add1 spin_lock_atom_cas_acquire_wait
         spin_lock_atom_cas_relaxed_wait spin_lock_ld_lt_relaxed_wait""",
-    "utils.mixed_input_helpers": "transform",
+    "utils.mixed_input_helpers": """TransformMode get_transform_a_source compute_smem_layout
+        get_smem_layout_scale get_gmem_layout_scale get_tma_atom_kind get_copy_atom_a_transform
+        transform_partition scale_partition scale_tma_partition cvt_tensor_a store_transformed_a
+        epilog_tmem_copy_and_partition epilog_smem_copy_and_partition
+        epilog_gmem_copy_and_partition is_valid_scale_granularity
+        is_valid_mma_tiler_and_cluster_shape is_valid_tensor_alignment is_shuffle_a get_divisibility
+        contiguous_group_search create_initial_contiguous_group_search_state
+        make_contiguous_group_work_tile_info""",
+    "utils.mixed_input_helpers.TransformMode": "ConvertOnly ConvertScale",
     "pipeline.PipelineProducer": """acquire acquire_and_advance try_acquire commit advance tail
         reset clone ImmutableResourceHandle""",
     "pipeline.PipelineConsumer": """wait wait_and_advance try_wait release advance reset clone

@@ -110,6 +110,14 @@ def test_the_features_of_architectures_families_and_later_ones(architecture):
     assert TARGETS[SIM].has_features_of(architecture)
 
 
+def test_programs_compare_architectures():
+    a = Arch.sm_100f
+    assert Arch.sm_100 <= a <= Arch.sm_100f and not Arch.sm_101 <= a <= Arch.sm_101f
+    in_order = [Arch.sm_100f, Arch.sm_101, Arch.sm_101f, Arch.sm_103, Arch.sm_103f, Arch.sm_110]
+    assert in_order == sorted(in_order) and in_order[-1] < Arch.sm_110f
+    assert [(x.major, x.minor) for x in (Arch.sm_103f, Arch.sm_110)] == [(10, 3), (11, 0)]
+
+
 def test_blocks_that_an_sm_runs_together():
     hopper, ada = TARGETS["sm_90"], TARGETS["sm_89"]
     assert hopper.resident_blocks(32, 0) == 32  # as many blocks as there can be

@@ -20,6 +20,7 @@ from .ignored_location import takes_location
 from .int_tuple import (
     flatten_to_tuple,
     is_static,
+    leaves,
     tuple_get,
     zeros_to_ones,
 )
@@ -31,7 +32,7 @@ _MAX_VERIFIED = 1 << 16
 
 def _coalesced(shape: Any, stride: Any, keep_tail: bool) -> Layout:
     """Merge neighbouring modes; ``keep_tail`` preserves the function beyond the last mode too."""
-    modes = list(zip(flatten_to_tuple(shape), flatten_to_tuple(stride), strict=True))
+    modes = list(zip(leaves(shape), leaves(stride), strict=True))
     if not modes:
         return Layout(1, 0)
     merged: list[tuple[Any, Any]] = []  # from right to left

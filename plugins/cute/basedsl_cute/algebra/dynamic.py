@@ -50,7 +50,9 @@ def is_dynamic_int(x: Any) -> bool:
     (True, False, False, False)
     """
     cls = type(x)
-    if isinstance(x, Number) or hasattr(cls, "__len__") or hasattr(cls, "is_scaled_basis"):
+    if cls is int or isinstance(x, Number):
+        return False
+    if hasattr(cls, "__len__") or hasattr(cls, "is_scaled_basis"):
         return False
     return all(hasattr(cls, name) for name in _ARITHMETIC)
 
@@ -67,11 +69,14 @@ def divisibility(x: Any) -> int:
     return int(getattr(x, "divby", 1))
 
 
+_divisibility = divisibility.__wrapped__
+
+
 def with_divby(x: Any, n: int) -> Any:
     """Return ``x`` promised to be a multiple of ``n`` as well; ``x`` itself if it cannot carry
     that.
     """
-    known = divisibility(x)
+    known = _divisibility(x)
     if n > 1 and not is_static_int(x) and known % n and hasattr(x, "with_divby"):
         return x.with_divby(math.lcm(known, n))
     return x
@@ -129,7 +134,7 @@ def mul(a: Any, b: Any) -> Any:
         return b
     if is_one(b):
         return a
-    return with_divby(a * b, divisibility(a) * divisibility(b))
+    return with_divby(a * b, _divisibility(a) * _divisibility(b))
 
 
 def add(a: Any, b: Any) -> Any:
@@ -138,14 +143,14 @@ def add(a: Any, b: Any) -> Any:
         return b
     if is_zero(b):
         return a
-    return with_divby(a + b, math.gcd(divisibility(a), divisibility(b)))
+    return with_divby(a + b, math.gcd(_divisibility(a), _divisibility(b)))
 
 
 def sub(a: Any, b: Any) -> Any:
     """Return ``a - b``."""
     if is_zero(b):
         return a
-    return with_divby(a - b, math.gcd(divisibility(a), divisibility(b)))
+    return with_divby(a - b, math.gcd(_divisibility(a), _divisibility(b)))
 
 
 def floordiv(a: Any, b: Any) -> Any:
@@ -156,21 +161,21 @@ def floordiv(a: Any, b: Any) -> Any:
         return a
     if is_zero(a):
         return 0
-    exact = is_static_int(b) and b and divisibility(a) % b == 0
+    exact = is_static_int(b) and b and _divisibility(a) % b == 0
     own = _of(a, b)
     quotient = a // b if own is None else own.floordiv(a, b)
-    return with_divby(quotient, divisibility(a) // abs(b) if exact else 1)
+    return with_divby(quotient, _divisibility(a) // abs(b) if exact else 1)
 
 
 def mod(a: Any, b: Any) -> Any:
     """Return ``a % b``; 0 when ``b`` is static and known to divide ``a``."""
     if is_zero(a) or is_one(b):
         return 0
-    if is_static_int(b) and b and divisibility(a) % b == 0:
+    if is_static_int(b) and b and _divisibility(a) % b == 0:
         return 0
     own = _of(a, b)
     remainder = a % b if own is None else own.mod(a, b)
-    return with_divby(remainder, math.gcd(divisibility(a), divisibility(b)))
+    return with_divby(remainder, math.gcd(_divisibility(a), _divisibility(b)))
 
 
 def ceil_div(a: Any, b: Any) -> Any:
@@ -179,7 +184,7 @@ def ceil_div(a: Any, b: Any) -> Any:
         return a
     if is_zero(a):
         return 0
-    if is_static_int(b) and divisibility(a) % b == 0:
+    if is_static_int(b) and _divisibility(a) % b == 0:
         return floordiv(a, b)
     return floordiv(add(a, sub(b, 1)), b)
 
@@ -196,9 +201,9 @@ def min_(a: Any, b: Any) -> Any:
     own = _of(x, y)
     if own is not None:
         least = own.minimum(x, y)
-        return with_divby(least, math.gcd(divisibility(a), divisibility(b)))
+        return with_divby(least, math.gcd(_divisibility(a), _divisibility(b)))
     least = x.min_with(y) if hasattr(x, "min_with") else y + (x - y) * (x < y)
-    return with_divby(least, math.gcd(divisibility(a), divisibility(b)))
+    return with_divby(least, math.gcd(_divisibility(a), _divisibility(b)))
 
 
 _names = itertools.count()
@@ -299,7 +304,7 @@ class Dyn:
     def min_with(self, other: Any) -> Any:
         """Return ``min(self, other)``."""
         return Dyn._expression(
-            "min", (self, other), math.gcd(divisibility(self), divisibility(other))
+            "min", (self, other), math.gcd(_divisibility(self), _divisibility(other))
         )
 
     def __add__(self, other: Any) -> Any:
@@ -384,7 +389,7 @@ def _build(op: str, a: Any, b: Any) -> Any:
     """
     if not all(isinstance(x, Dyn) or is_static_int(x) for x in (a, b)):
         return NotImplemented
-    da, db = divisibility(a), divisibility(b)
+    da, db = _divisibility(a), _divisibility(b)
     if op == "+":
         if is_zero(a) or is_zero(b):
             return b if is_zero(a) else a

@@ -25,6 +25,10 @@ class TakesLocation(Protocol[P, R]):
     __name__: str
     __qualname__: str
 
+    @property
+    def __wrapped__(self) -> Callable[P, R]:
+        """The function itself, for the library's own calls of what it calls most."""
+
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
     @overload

@@ -50,17 +50,22 @@ def is_static(x: Any) -> bool:
     >>> is_static((4, (2, 8))), is_static((4, dynamic.Dyn("n")))
     (True, False)
     """
+    if type(x) is int:
+        return True
     if isinstance(x, tuple | list):
-        return all(is_static(e) for e in x)
+        return all(map(_is_static, x))
     if isinstance(x, ScaledBasis):
         return not is_dynamic_int(x.value)
     if is_dynamic_int(x):
         return False
     if hasattr(x, "outer"):
-        return is_static(x.inner) and is_static(x.offset) and is_static(x.outer)
+        return all(map(_is_static, (x.inner, x.offset, x.outer)))
     if hasattr(x, "stride") and hasattr(x, "shape"):
-        return is_static(x.shape) and is_static(x.stride)
+        return _is_static(x.shape) and _is_static(x.stride)
     return True
+
+
+_is_static = is_static.__wrapped__
 
 
 def wrap(x: IntTuple) -> tuple[IntTuple, ...]:
@@ -72,7 +77,10 @@ def leaves(x: IntTuple) -> Iterator[Any]:
     """Return all leaves from left to right."""
     if isinstance(x, tuple):
         for element in x:
-            yield from leaves(element)
+            if isinstance(element, tuple):
+                yield from leaves(element)
+            else:
+                yield element
     else:
         yield x
 
@@ -153,8 +161,11 @@ def product(x: IntTuple) -> Any:
         return x
     result: Any = 1
     for element in x:
-        result = dynamic.mul(result, product(element))
+        result = dynamic.mul(result, _product(element))
     return result
+
+
+_product = product.__wrapped__
 
 
 @takes_location
@@ -270,10 +281,16 @@ def is_congruent(a: IntTuple, b: IntTuple) -> bool:
     >>> is_congruent((1, (2, 3)), (4, (5, 6))), is_congruent((1, (2, 3)), (4, 5))
     (True, False)
     """
+    if type(a) is int and type(b) is int:
+        return True
     a, b = _shape_of(a), _shape_of(b)
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(is_congruent(x, y) for x, y in zip(a, b, strict=True))
-    return not isinstance(a, tuple) and not isinstance(b, tuple)
+    is_deep = issubclass(type(a), tuple)
+    if is_deep and issubclass(type(b), tuple):
+        return len(a) == len(b) and all(map(_is_congruent, a, b))
+    return not is_deep and not issubclass(type(b), tuple)
+
+
+_is_congruent = is_congruent.__wrapped__
 
 
 @takes_location
@@ -306,7 +323,9 @@ def compatible(a: IntTuple, b: IntTuple) -> bool:
 
 
 def _shape_of(x: Any) -> IntTuple:
-    return x.shape if hasattr(x, "shape") and not isinstance(x, tuple) else x
+    # `isinstance` would ask a dynamic number for its class, which takes a call in Python.
+    kind = type(x)
+    return x if kind is int or issubclass(kind, tuple) or not hasattr(x, "shape") else x.shape
 
 
 @takes_location

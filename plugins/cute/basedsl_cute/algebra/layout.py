@@ -37,6 +37,8 @@ from .int_tuple import (
     zeros_to_ones,
 )
 
+_is_congruent = is_congruent.__wrapped__
+
 
 class Layout(Frozen):
     """An immutable function from coordinates to indices, ``shape:stride``.
@@ -63,12 +65,15 @@ class Layout(Frozen):
         def max_alignment(self) -> int: ...
 
     def __init__(self, shape: IntTuple, stride: IntTuple):
-        if not is_congruent(shape, stride):
+        if not _is_congruent(shape, stride):
             raise LayoutError(
                 f"shape {text(shape)} and stride {text(stride)} differ in profile",
                 hint="give one stride for each extent, nested alike: (4, 8) and (8, 1)",
             )
-        self._set(shape=shape, stride=stride, _hash=None)
+        put = object.__setattr__
+        put(self, "shape", shape)
+        put(self, "stride", stride)
+        put(self, "_hash", None)
 
     def __reduce__(self) -> Any:
         return (Layout, (self.shape, self.stride))
@@ -170,8 +175,10 @@ def text(x: Any) -> str:
 
     A dynamic integer prints ``?`` or, with known divisibility n, ``?{div=n}``.
     """
+    if type(x) is int:
+        return str(x)
     if isinstance(x, tuple):
-        return "(" + ",".join(text(e) for e in x) + ")"
+        return f"({','.join(map(text, x))})"
     if x is None:
         return "_"
     if dynamic.is_dynamic_int(x):
@@ -284,7 +291,7 @@ def size(x: Any, mode: Any = None) -> Any:
     if hasattr(x, "tiler_mn") or hasattr(x, "thr_layout_vmnk"):
         own = x.thr_layout_vmnk.shape if hasattr(x, "thr_layout_vmnk") else x.size
         return product(tuple_get(own, _path(mode)))
-    return product(shape(x, mode))
+    return product(tuple_get(_whole_shape(x), _path(mode)))
 
 
 @takes_location
@@ -301,7 +308,9 @@ def shape(x: Any, mode: Any = None) -> IntTuple:
 
 def _whole_shape(x: Any) -> IntTuple:
     if isinstance(x, tuple | list):
-        return tuple(_whole_shape(e) for e in x)
+        return tuple(map(_whole_shape, x))
+    if type(x) is int:
+        return x
     if x is not None and not dynamic.is_static_int(x) and hasattr(x, "shape"):
         return x.shape
     return normalize(x)
@@ -321,11 +330,11 @@ def coshape(layout: Any) -> Any:
     """
     if hasattr(layout, "outer"):
         return coshape(layout.outer)
-    extents = flatten_to_tuple(layout.shape)
+    extents = tuple(leaves(layout.shape))
     if any(dynamic.is_zero(s) for s in extents):
         return transform_leaf(lambda _: 0, coordinates.sum_of_strides(layout.stride))
     total: Any = 0
-    for s, d in zip(extents, flatten_to_tuple(layout.stride), strict=True):
+    for s, d in zip(extents, leaves(layout.stride), strict=True):
         total = basis.add(total, basis.scale(dynamic.sub(s, 1), _magnitude(d)))
     return transform_leaf(lambda c: dynamic.add(c, 1), basis.as_coordinate(total))
 

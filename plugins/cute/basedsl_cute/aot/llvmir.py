@@ -12,14 +12,14 @@ from basedsl_cute.device import driver
 from basedsl_cute.device.gpu_launcher import launch_llvmir
 from basedsl_cute.hardware.launch_limits import LaunchLimits
 from basedsl_cute.hardware.targets import PORTABLE_CLUSTER
-from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL
+from basedsl_cute.hardware.tensor_map_format import ENCODERS
 from basedsl_cute.lowering.host.launch_abi import LAUNCH_SYMBOL, LAUNCHER_SYMBOL, LaunchTable
 
 # cuda.h: CUdevice_attribute MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, CUfunction_attribute
 # SHARED_SIZE_BYTES, CUresult INVALID_VALUE and ASSERT.
 _SMEM_OPTIN, _STATIC_SMEM, _INVALID_VALUE, _ASSERTION = 97, 1, 1, 710
 # What compiled host code calls, and `support` defines with the prefix.
-PROVIDED = (LAUNCH_SYMBOL, LAUNCHER_SYMBOL, ENCODE_SYMBOL)
+PROVIDED = (LAUNCH_SYMBOL, LAUNCHER_SYMBOL, *ENCODERS)
 
 
 def support(prefix: str, image: bytes, table: LaunchTable) -> str:
@@ -46,7 +46,7 @@ def support(prefix: str, image: bytes, table: LaunchTable) -> str:
             f"[3 x i64] [{grid}], [3 x i64] [{block}], i64 {limits.threads} }}",
             launch,
             _failures(prefix),
-            _encoder(prefix),
+            *(_encoder(prefix, name) for name in ENCODERS),
             _loading(prefix, table),
         ]
     )
@@ -82,14 +82,14 @@ define internal void @{prefix}_basedsl_assertion_failed(ptr %where) {{
 """
 
 
-def _encoder(prefix: str) -> str:
-    kinds = "ptr i32 i32 i64 ptr ptr ptr ptr i32 i32 i32 i32".split()
+def _encoder(prefix: str, name: str) -> str:
+    function, kinds = ENCODERS[name][0], ENCODERS[name][1].split()
     arguments = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
     return f"""
-declare i32 @cuTensorMapEncodeTiled({", ".join(kinds)})
+declare i32 @{function}({", ".join(kinds)})
 
-define internal i32 @{prefix}_{ENCODE_SYMBOL}({arguments}) {{
-  %result = call i32 @cuTensorMapEncodeTiled({arguments})
+define internal i32 @{prefix}_{name}({arguments}) {{
+  %result = call i32 @{function}({arguments})
   ret i32 %result
 }}
 """

@@ -19,6 +19,8 @@ from basedsl_cute.host.tensor_map_argument import TensorMapValue
 from basedsl_cute.tensors.pointer import Pointer
 
 GATHER4 = "#nvvm.tma_load_mode<tile_gather4>"
+IM2COL = "#nvvm.tma_load_mode<im2col>"
+IM2COL_STORE = "#nvvm.tma_store_mode<im2col>"
 SCATTER4 = "#nvvm.tma_store_mode<tile_scatter4>"
 TMA_LOAD = "nvvm.cp.async.bulk.tensor.shared.cluster.global"
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
@@ -35,6 +37,7 @@ def tma_load(
     nbytes: int = 0,
     blocks: int = 1,
     mode: str | None = None,
+    offsets: Sequence[Any] = (),
 ) -> None:
     """Copy a box from global to shared memory; its bytes count at the mbarrier when they land.
 
@@ -42,12 +45,13 @@ def tma_load(
     set, and counts at that block's mbarrier. Without `mbar_ptr` the loop around it, which has
     `prefetch_stages=`, waits for the `nbytes` of the box. With 2 `blocks` the bytes count at the
     mbarrier of the even block of a pair (PTX `.cta_group::2`).
-    In `mode` `GATHER4` the coordinates are a column and four rows.
+    In `mode` `GATHER4` the coordinates are a column and four rows. In `IM2COL` they are those of a
+    channel, of the first pixel and its image, and `offsets` the filter's in each spatial mode.
     """
     what = "a TMA load"
     target = shared_address(smem_ptr, what)
     # sm_100 and sm_120 gather into a block's own memory only, their families into the cluster's.
-    is_own = mode is not None and blocks == 1
+    is_own = mode == GATHER4 and blocks == 1 and mcast_mask is None
     if not is_own:
         # A block's own shared memory has the same addresses in the cluster's window.
         number = emit_op(what, "llvm.ptrtoint", [target], ["i32"]).result
@@ -59,11 +63,12 @@ def tma_load(
         operands.append(_at_even_block(mbar_ptr, what))
     else:
         operands.append(shared_address(mbar_ptr, what))
+    operands += [as_numeric(x).to(Int16).ir_value() for x in offsets]
     if mcast_mask is not None:
         operands.append(as_numeric(mcast_mask).to(Int16).ir_value())
     if cache_hint is not None:
         operands.append(as_numeric(cache_hint).to(Int64).ir_value())
-    segments = [1, 1, len(coordinates), 1, 0, int(mcast_mask is not None)]
+    segments = [1, 1, len(coordinates), 1, len(offsets), int(mcast_mask is not None)]
     segments += [int(cache_hint is not None), 0]
     attributes = _segments(segments)
     if mbar_ptr is None:
@@ -92,7 +97,8 @@ def tma_store(
     mode: str | None = None,
 ) -> None:
     """Copy a box from shared to global memory, as part of this thread's bulk group; in `mode`
-    `SCATTER4` the coordinates are a column and four rows.
+    `SCATTER4` the coordinates are a column and four rows, in `IM2COL_STORE` those of a channel, of
+    the first pixel and its image.
     """
     what = "a TMA store"
     operands = [_map(tensor_map), shared_address(smem_ptr, what), *_coordinates(coordinates)]
@@ -122,11 +128,22 @@ def tma_reduce(
     emit_op(what, "nvvm.cp.async.bulk.tensor.reduce", operands, attributes=attributes)
 
 
-def tma_prefetch(tensor_map: TensorMapValue | Pointer, coordinates: Sequence[Any]) -> None:
-    """Load a box of global memory into the L2 cache (`cp.async.bulk.prefetch.tensor`)."""
+def tma_prefetch(
+    tensor_map: TensorMapValue | Pointer,
+    coordinates: Sequence[Any],
+    *,
+    mode: str | None = None,
+    offsets: Sequence[Any] = (),
+) -> None:
+    """Load a box of global memory into the L2 cache (`cp.async.bulk.prefetch.tensor`); `mode` and
+    `offsets` are as for `tma_load`.
+    """
     what = "a TMA prefetch"
     operands = [_map(tensor_map), *_coordinates(coordinates)]
-    attributes = _segments([1, len(coordinates), 0, 0])
+    operands += [as_numeric(x).to(Int16).ir_value() for x in offsets]
+    attributes = _segments([1, len(coordinates), len(offsets), 0])
+    if mode is not None:
+        attributes["mode"] = mode
     emit_op(what, "nvvm.cp.async.bulk.tensor.prefetch", operands, attributes=attributes)
 
 

@@ -26,10 +26,10 @@ from basedsl_cute.device.launch_checks import (
     report_failure,
     unlaunchable,
 )
-from basedsl_cute.device.tensor_map import driver_encoder
+from basedsl_cute.device.tensor_map import driver_encoders
 from basedsl_cute.hardware.launch_limits import LaunchLimits
 from basedsl_cute.hardware.targets import PORTABLE_CLUSTER
-from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL
+from basedsl_cute.hardware.tensor_map_format import ENCODERS
 
 COOPERATIVE_LAUNCH_TOO_LARGE = 720  # CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
 INVALID_VALUE = 1  # CUDA_ERROR_INVALID_VALUE
@@ -111,12 +111,12 @@ def gpu_launcher(image: bytes | str, table: LaunchTable) -> Symbols:
         here.max_block,
         here.max_threads_per_block,
     )
-    code = _native_code(driver_encoder())
+    code = _native_code()
     symbols = Symbols(
         {
             LAUNCH_SYMBOL: code.address_of("basedsl_gpu_launch"),
             LAUNCHER_SYMBOL: ctypes.addressof(launcher),
-            ENCODE_SYMBOL: code.address_of("basedsl_gpu_encode"),
+            **_encoders(code),
         }
     )
     symbols.keep = (launcher, callback, rows, library, code)
@@ -125,10 +125,14 @@ def gpu_launcher(image: bytes | str, table: LaunchTable) -> Symbols:
 
 def encoder() -> Symbols:
     """The symbols of host code that makes tensor maps but launches no kernel."""
-    code = _native_code(driver_encoder())
-    symbols = Symbols({ENCODE_SYMBOL: code.address_of("basedsl_gpu_encode")})
+    code = _native_code()
+    symbols = Symbols(_encoders(code))
     symbols.keep = (code,)
     return symbols
+
+
+def _encoders(code: LoadedObject) -> dict[str, int]:
+    return {name: code.address_of(f"{name}_on_gpu") for name in ENCODERS}
 
 
 _allowed: set[tuple[int, int]] = set()
@@ -183,10 +187,13 @@ _ENCODE_AGAIN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)(_encode_again)
 
 
 @functools.cache
-def _native_code(encoder: int) -> LoadedObject:
+def _native_code() -> LoadedObject:
     again = ctypes.cast(_ENCODE_AGAIN, ctypes.c_void_p).value or 0
-    symbols = {"basedsl_driver_encode": encoder, "basedsl_encode_again": again}
-    return load_object(compile_kept_llvmir(launch_llvmir() + _encode_llvmir()), symbols)
+    symbols = {f"{name}_by_driver": address for name, address in driver_encoders().items()}
+    return load_object(
+        compile_kept_llvmir(launch_llvmir() + _encode_llvmir()),
+        {**symbols, "basedsl_encode_again": again},
+    )
 
 
 def launch_llvmir() -> str:
@@ -253,18 +260,21 @@ def launch_llvmir() -> str:
 
 
 def _encode_llvmir() -> str:
-    """LLVM IR of `i32 basedsl_gpu_encode(...)`: the driver's encoder, repeated with a context."""
-    kinds = "ptr i32 i32 i64 ptr ptr ptr ptr i32 i32 i32 i32".split()
-    arguments = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
-    return f"""
-declare i32 @basedsl_driver_encode({", ".join(kinds)})
-declare i32 @basedsl_encode_again(i32)
+    """LLVM IR of the driver's encoders, each repeated with a context."""
+    encoders = (_encoder_llvmir(name, kinds) for name, (_, kinds) in ENCODERS.items())
+    return "declare i32 @basedsl_encode_again(i32)\n" + "".join(encoders)
 
-define i32 @basedsl_gpu_encode({arguments}) {{
+
+def _encoder_llvmir(name: str, kinds: str) -> str:
+    arguments = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds.split()))
+    return f"""
+declare i32 @{name}_by_driver({", ".join(kinds.split())})
+
+define i32 @{name}_on_gpu({arguments}) {{
   br label %try
 
 try:
-  %result = call i32 @basedsl_driver_encode({arguments})
+  %result = call i32 @{name}_by_driver({arguments})
   %good = icmp eq i32 %result, 0
   br i1 %good, label %done, label %bad
 

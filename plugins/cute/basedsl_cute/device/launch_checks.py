@@ -13,9 +13,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from basedsl import DSLRuntimeError, Span, raise_failed_assertion
-from basedsl_cute.device.tensor_map import simulated_encoder
+from basedsl_cute.device.tensor_map import simulated_encoders
 from basedsl_cute.hardware.launch_limits import LaunchLimits, LaunchProblem, launch_problem
-from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL
 from basedsl_cute.lowering.host.launch_abi import (
     COOPERATIVE,
     LAUNCH_SYMBOL,
@@ -170,8 +169,8 @@ def python_launcher(
 
     callback = CallbackType(launch)
     address = _address(callback)
-    encoder = {ENCODE_SYMBOL: simulated_encoder()}
-    symbols = Symbols({LAUNCH_SYMBOL: address, LAUNCHER_SYMBOL: address, **encoder})
+    encoders = simulated_encoders()
+    symbols = Symbols({LAUNCH_SYMBOL: address, LAUNCHER_SYMBOL: address, **encoders})
     symbols.keep = (callback,)
     return symbols
 

@@ -97,6 +97,11 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
         Requirement(
             "cp.async.bulk.tensor of a pair", ("sm_100f", "sm_110f"), (("group", "cta_2"),)
         ),
+        Requirement(
+            "cp.async.bulk.tensor.tile::gather4 into other blocks",
+            ("sm_100f", "sm_110f"),
+            (("mode", "gather4"), ("isCTAOnly", "false")),
+        ),
         _since("cp.async.bulk.tensor.tile::gather4", "sm_100", ("mode", "gather4")),
         _since("cp.async.bulk.tensor", _HOPPER),
     ),

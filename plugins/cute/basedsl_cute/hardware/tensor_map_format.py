@@ -1,15 +1,33 @@
-"""Tensor maps as compiled host code sees them: the encoder that it calls, and cuda.h's numbers.
+"""Tensor maps as compiled host code sees them: the encoders that it calls, and cuda.h's numbers.
 
-Host code calls the symbol `ENCODE_SYMBOL`, which has the signature of the driver's
-`cuTensorMapEncodeTiled` (CUDA driver API, "Tensor Map Object Management"):
+Host code calls symbols that have the signatures of the driver's functions (CUDA driver API, "Tensor
+Map Object Management"): `ENCODE_SYMBOL` that of `cuTensorMapEncodeTiled`,
 
     i32 (ptr map, i32 type, i32 rank, i64 address, ptr extents, ptr strides, ptr box,
          ptr element_strides, i32 interleave, i32 swizzle, i32 l2_promotion, i32 fill)
+
+and `ENCODE_IM2COL_SYMBOL` that of `cuTensorMapEncodeIm2col`:
+
+    i32 (ptr map, i32 type, i32 rank, i64 address, ptr extents, ptr strides, ptr lower_corner,
+         ptr upper_corner, i32 channels, i32 pixels, ptr element_strides, i32 interleave,
+         i32 swizzle, i32 l2_promotion, i32 fill)
 """
 
 from __future__ import annotations
 
 ENCODE_SYMBOL = "basedsl_encode_tensor_map"
+ENCODE_IM2COL_SYMBOL = "basedsl_encode_tensor_map_im2col"
+# By symbol: the driver's function, and the types of its arguments.
+ENCODERS = {
+    ENCODE_SYMBOL: (
+        "cuTensorMapEncodeTiled",
+        "ptr i32 i32 i64 ptr ptr ptr ptr i32 i32 i32 i32",
+    ),
+    ENCODE_IM2COL_SYMBOL: (
+        "cuTensorMapEncodeIm2col",
+        "ptr i32 i32 i64 ptr ptr ptr ptr i32 i32 ptr i32 i32 i32 i32",
+    ),
+}
 BYTES, ALIGNMENT = 128, 64
 
 # cuda.h: CUtensorMapDataType, by the names of the DSL's element types. Narrow floats travel as
@@ -47,3 +65,7 @@ SWIZZLE_BYTES = (16, 32, 64, 128, 128)
 SWIZZLE_BITS = ((0, 4, 3), (1, 4, 3), (2, 4, 3), (3, 4, 3), (2, 5, 2))
 L2_PROMOTION_256B = 3  # CUtensorMapL2promotion
 MAX_RANK, MAX_BOX = 5, 256
+MAX_PIXELS = 1024  # of an im2col copy (cuTensorMapEncodeIm2col, pixelsPerColumn)
+# PTX ISA 5.5.4.1, "im2col mode": bits of a corner of the bounding box, signed, and of an offset,
+# unsigned, by the number of spatial modes.
+CORNER_BITS = {1: 16, 2: 8, 3: 5}

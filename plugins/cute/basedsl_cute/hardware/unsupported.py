@@ -1,10 +1,8 @@
 """Names of CuTe's own DSL that this package does not offer: using one is an error that says why.
 
-`TABLE` has the names, module by module, that belong to Blackwell GPUs; of the modules in `MODULES`
-nothing is offered. `INSTEAD` has names that are internal to CuTe's own DSL, with what programs
-write here, `UNFINISHED` those of what is not built, and `UNDOCUMENTED` those whose results nothing
-public describes. Programs may import all of these: they get a stand-in, and only using that is an
-error.
+`INSTEAD` has names that are internal to CuTe's own DSL, with what programs write here, `UNFINISHED`
+those of what is not built, and `UNDOCUMENTED` those whose arguments or results nothing public
+describes. Programs may import all of these: they get a stand-in, and only using that is an error.
 """
 
 from __future__ import annotations
@@ -17,15 +15,6 @@ from typing import Any
 
 from basedsl import DSLAttributeError, DSLError, closest_name, is_internal_frame
 from basedsl_cute.hardware.other_names import fold, instead_of
-
-_DATACENTER = "data-center Blackwell GPUs (sm_100)"
-
-MODULES = ("utils.mixed_input_helpers",)
-
-TABLE = {
-    "utils.blackwell_helpers": "check_gemm_tma_alignment",
-    "pipeline": "ClcState",
-}
 
 _DEBUGGING = "print(x) while compiling shows what a value is, cute.printf(x) its value in a run"
 INSTEAD = {
@@ -41,16 +30,8 @@ _K96 = (
     "the products of K = 96 (sm_103a), whose rows of 48 bytes lie in two stages of shared memory",
     "MmaMXF4Op and MmaMXF4NVF4Op, of K = 64, are for sm_103a too",
 )
-_IM2COL = (
-    "the im2col modes of TMA, whose tensor maps another function of the driver encodes",
-    "for each position (r, s) of the filter, load a tile of pixels of cute.domain_offset((s - pad, "
-    "r - pad, 0, 0), image); pixels outside of the image are zeros",
-)
 # Name -> what it is for, which is not offered, and what programs write here.
 UNFINISHED = {
-    "nvgpu.cpasync.CopyBulkTensorIm2ColG2SOp": _IM2COL,
-    "nvgpu.cpasync.CopyBulkTensorIm2ColG2SMulticastOp": _IM2COL,
-    "nvgpu.cpasync.CopyBulkTensorIm2ColS2GOp": _IM2COL,
     "nvgpu.tcgen05.SM103MmaMXF4Op": _K96,
     "nvgpu.tcgen05.SM103MmaMXF4NVF4Op": _K96,
     "nvgpu.tcgen05.LdRed16x32bx2Op": (
@@ -62,9 +43,34 @@ UNFINISHED = {
         "tiled_mma.make_fragment_A(tensor) and make_fragment_B(tensor) make descriptors",
     ),
 }
+_EPILOGUE = "utils.gemm.sm100.epilogue_tmem_copy_and_partition and its neighbours do an epilogue"
+_OWN_CHECK = (
+    "make_tiled_tma_atom_A, make_tiled_mma and a launch check tiles, clusters and alignment"
+)
+_GROUPS = "utils.StaticPersistentGroupTileScheduler finds the group of a tile"
+# Name -> what programs write here.
 UNDOCUMENTED = {
-    "nvgpu.tcgen05.get_tmem_copy_properties": "the operation has them: atom.op.shape, "
-    "int(atom.op.repeat), atom.op.is_packed",
+    "pipeline.ClcState": "utils.ClcDynamicPersistentTileScheduler and "
+    "pipeline.PipelineClcFetchAsync hold the state of cluster launch control",
+    "utils.blackwell_helpers.check_gemm_tma_alignment": "TMA takes rows of whole 16 bytes, and "
+    "make_tiled_tma_atom_A and _B check it",
+    "utils.mixed_input_helpers.scale_partition": "tiled_copy.get_slice(thread).partition_S(scales) "
+    "with scales of get_smem_layout_scale() partitions them as A",
+    "utils.mixed_input_helpers.scale_tma_partition": "cpasync.tma_partition of cute.filter_zeros() "
+    "of both tensors",
+    "utils.mixed_input_helpers.epilog_tmem_copy_and_partition": _EPILOGUE,
+    "utils.mixed_input_helpers.epilog_smem_copy_and_partition": _EPILOGUE,
+    "utils.mixed_input_helpers.epilog_gmem_copy_and_partition": _EPILOGUE,
+    "utils.mixed_input_helpers.is_valid_scale_granularity": _OWN_CHECK,
+    "utils.mixed_input_helpers.is_valid_mma_tiler_and_cluster_shape": _OWN_CHECK,
+    "utils.mixed_input_helpers.is_valid_tensor_alignment": _OWN_CHECK,
+    "utils.mixed_input_helpers.is_shuffle_a": "cvt_tensor_a(frag, dtype, False) takes 4-bit "
+    "elements in their own order",
+    "utils.mixed_input_helpers.get_divisibility": "tensor.mark_compact_shape_dynamic(mode, "
+    "divisibility=) takes 16 bytes in elements, 128 // dtype.width",
+    "utils.mixed_input_helpers.contiguous_group_search": _GROUPS,
+    "utils.mixed_input_helpers.create_initial_contiguous_group_search_state": _GROUPS,
+    "utils.mixed_input_helpers.make_contiguous_group_work_tile_info": _GROUPS,
 }
 
 # Experimental layers of CuTe's DSL, by module, with the names that programs use.
@@ -81,9 +87,6 @@ _LAYER = "nvgpu.cpasync.make_tiled_tma_atom, cute.copy, cute.gemm and cute.pipel
 _INSTRUCTION = "the function of cute.arch, or cute.arch.inline_ptx"
 _LAYERED = {f"{module}.{name}" for module, names in LAYERS.items() for name in names.split()}
 
-_NEEDED = {
-    f"{module}.{name}": _DATACENTER for module, names in TABLE.items() for name in names.split()
-}
 _ROOT = "basedsl_cute"
 
 
@@ -125,13 +128,6 @@ class NotOffered:
 
     def __repr__(self) -> str:
         return f"<not offered: {self._message}>"
-
-
-def _for_gpus(name: str, gpus: str) -> NotOffered:
-    return NotOffered(
-        f"{name} is for {gpus}, which are not supported",
-        "on Hopper (sm_90a) use nvgpu.warpgroup with TMA, elsewhere nvgpu.warp",
-    )
 
 
 #: The modules in which a name is looked for that another one does not have.
@@ -194,11 +190,6 @@ def unsupported_names(module: str) -> Callable[[str], Any]:
 
     def find(name: str) -> Any:
         whole = f"{inner}.{name}" if inner else name
-        if whole in MODULES:
-            return importlib.import_module(f"{_ROOT}.{whole}")
-        gpus = _NEEDED.get(whole)
-        if inner in MODULES and not name.startswith("__"):
-            gpus = _DATACENTER
         if whole in INSTEAD:
             return NotOffered(
                 f"{whole} is internal to CuTe's own DSL, and not offered", INSTEAD[whole]
@@ -208,7 +199,7 @@ def unsupported_names(module: str) -> Callable[[str], Any]:
             return NotOffered(f"{whole} is for {purpose}: these are not offered", instead)
         if whole in UNDOCUMENTED:
             return NotOffered(
-                f"{whole} is not offered: no public description says what it returns",
+                f"{whole} is not offered: no public description says what it takes and returns",
                 UNDOCUMENTED[whole],
             )
         if whole in _LAYERED:
@@ -216,8 +207,6 @@ def unsupported_names(module: str) -> Callable[[str], Any]:
                 f"{whole} belongs to an experimental layer of CuTe's DSL, and is not offered",
                 _INSTRUCTION if inner.endswith("primitives") else _LAYER,
             )
-        if gpus is None:
-            raise missing_name(module, name)
-        return _for_gpus(whole, gpus)
+        raise missing_name(module, name)
 
     return find

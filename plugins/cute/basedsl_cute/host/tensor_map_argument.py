@@ -25,18 +25,23 @@ from basedsl import (
 from basedsl_cute.hardware.tensor_map_format import (
     ALIGNMENT,
     BYTES,
+    CORNER_BITS,
     DATA_TYPES,
+    ENCODE_IM2COL_SYMBOL,
     ENCODE_SYMBOL,
+    ENCODERS,
     L2_PROMOTION_256B,
     MAX_BOX,
+    MAX_PIXELS,
     MAX_RANK,
     SWIZZLE_BYTES,
     SWIZZLE_NONE,
     UNPACKED_TYPES,
 )
 
-_FAILED = "the driver rejected the tensor map of this tensor (cuTensorMapEncodeTiled)"
+_FAILED = "the driver rejected the tensor map of this tensor"
 _MAX_EXTENT, _MAX_STRIDE = 1 << 32, 1 << 40  # elements, bytes (CUDA driver API, tensor maps)
+_MAX_STEP = 8  # elementStrides there
 
 
 class TensorMapValue:
@@ -89,20 +94,12 @@ def encode_tensor_map(
     A tensor that TMA cannot copy raises an error: DSLTypeError while compiling if that is known
     then, else an error when the host code runs.
     """
-    trace = current_trace("a tensor map")
-    if trace.function_kind == "kernel":
-        raise DSLError(
-            "a tensor map is encoded by the host; this is a kernel",
-            hint="make the TMA atom in the @jit function and pass it to the kernel",
-        )
+    host = _host()
     in_smem = dtype.width if bits_in_smem is None else bits_in_smem
     _check_tensor_map(dtype, extents, strides, box, swizzle, in_smem)
     rank = len(extents)
-    host = _Host(trace)
     out = host.slot("i8", BYTES, ALIGNMENT)
-    steps = _steps(extents, strides)
-    wide = [_int64(n) for n in extents], [_int64(n) * dtype.width // 8 for n in steps]
-    _check_tensor(host, _int64(address), *wide, dtype.width, modes or range(rank))
+    wide = _checked_tensor(host, dtype, address, extents, strides, modes or range(rank))
     if in_smem != dtype.width:
         _demand(
             host,
@@ -120,20 +117,102 @@ def encode_tensor_map(
     if in_smem != dtype.width:
         number = UNPACKED_TYPES[dtype.width]
     first = [out, host.constant(number), host.constant(rank)]
-    status = host.call([*first, _int64(address).ir_value(), *pointers, *numbers])
-    zero = host.constant(0)
-    kit = kit_of(trace)
-    kit.begin()
-    good = kit.cmpi("eq", status, zero)
-    host.emit("cf.assert", [good], msg=trace.ir.StringAttr.get(_FAILED))
-    return TensorMapValue(out)
+    operands = [*first, _int64(address).ir_value(), *pointers, *numbers]
+    return host.encoded(ENCODE_SYMBOL, out, operands)
+
+
+def encode_im2col_map(
+    dtype: Any,
+    address: Any,
+    extents: Sequence[Any],
+    strides: Sequence[Any],
+    corners: tuple[Sequence[int], Sequence[int]],
+    box: tuple[int, int],
+    steps: Sequence[int],
+    swizzle: int = SWIZZLE_NONE,
+    modes: Sequence[Any] | None = None,
+) -> TensorMapValue:
+    """Encode the tensor map of an im2col copy in host code (`cuTensorMapEncodeIm2col`).
+
+    `extents` are those of channels, of 1 to 3 spatial modes, the fastest first, and of images, and
+    `strides` those of all but the channels, in elements. `corners` are the first position in each
+    spatial mode, and the last one behind the extent - 1; positions are `steps` apart. `box` is the
+    numbers of channels, up to 256, and of pixels, up to 1,024, of one copy. `address`, `swizzle`
+    and `modes` are as for `encode_tensor_map`, and so are errors.
+    """
+    host = _host()
+    rank, spatial = len(extents), len(steps)
+    channels, pixels = box
+    if rank != spatial + 2 or spatial not in CORNER_BITS:
+        raise DSLTypeError(
+            f"an im2col tensor map has channels, 1 to 3 spatial modes and images, not {rank} modes"
+        )
+    _check_elements(dtype, dtype.width)
+    _check_row(channels * dtype.width // 8, swizzle)
+    if not 0 < channels <= MAX_BOX or not 0 < pixels <= MAX_PIXELS:
+        raise DSLTypeError(
+            f"an im2col copy has 1 to {MAX_BOX} channels of 1 to {MAX_PIXELS} pixels, not "
+            f"{channels} of {pixels}"
+        )
+    limit = 1 << CORNER_BITS[spatial] - 1
+    if any(not -limit <= corner < limit for corner in (*corners[0], *corners[1])):
+        raise DSLTypeError(
+            f"the corners {tuple(corners[0])} and {tuple(corners[1])} of the pixels are beyond "
+            f"{-limit} to {limit - 1}, which {spatial} spatial modes have",
+            hint="corners are -padding, and padding - dilation * (filter - 1)",
+        )
+    if any(not 0 < step <= _MAX_STEP for step in steps):
+        raise DSLTypeError(f"a stride of pixels is 1 to {_MAX_STEP}, not {tuple(steps)}")
+    out = host.slot("i8", BYTES, ALIGNMENT)
+    wide = _checked_tensor(host, dtype, address, extents, strides, modes or range(rank))
+    for mode in range(spatial):
+        _demand(
+            host,
+            wide[0][1 + mode] + (corners[1][mode] - corners[0][mode]) > 0,
+            f"the filter is larger than the image and its padding in spatial mode {mode}",
+        )
+    number = host.constant(DATA_TYPES[dtype.__name__])
+    operands = [
+        *(out, number, host.constant(rank), _int64(address).ir_value()),
+        host.array("i64", [n.ir_value() for n in wide[0]]),
+        host.array("i64", [n.ir_value() for n in wide[1]]),
+        host.array("i32", [host.constant(n) for n in corners[0]]),
+        host.array("i32", [host.constant(n) for n in corners[1]]),
+        *(host.constant(channels), host.constant(pixels)),
+        host.array("i32", [host.constant(n) for n in (1, *steps, 1)]),
+        *(host.constant(n) for n in (0, swizzle, L2_PROMOTION_256B, 0)),
+    ]
+    return host.encoded(ENCODE_IM2COL_SYMBOL, out, operands)
+
+
+def _host() -> _Host:
+    """Return a builder in the host function that is compiled; DSLError in a kernel."""
+    trace = current_trace("a tensor map")
+    if trace.function_kind == "kernel":
+        raise DSLError(
+            "a tensor map is encoded by the host; this is a kernel",
+            hint="make the TMA atom in the @jit function and pass it to the kernel",
+        )
+    return _Host(trace)
+
+
+def _check_elements(dtype: Any, in_smem: int) -> None:
+    if dtype.__name__ not in DATA_TYPES and in_smem == dtype.width:
+        raise DSLTypeError(f"TMA cannot copy elements of {dtype.__name__}")
+
+
+def _check_row(row: int, swizzle: int) -> None:
+    if row % 16 or (swizzle != SWIZZLE_NONE and row > SWIZZLE_BYTES[swizzle]):
+        limit = "" if swizzle == SWIZZLE_NONE else f", at most {SWIZZLE_BYTES[swizzle]}"
+        raise DSLTypeError(
+            f"the contiguous mode of a TMA box is a multiple of 16 bytes{limit}, not {row}"
+        )
 
 
 def _check_tensor_map(
     dtype: Any, extents: Any, strides: Any, box: Any, swizzle: int, in_smem: int
 ) -> None:
-    if dtype.__name__ not in DATA_TYPES and in_smem == dtype.width:
-        raise DSLTypeError(f"TMA cannot copy elements of {dtype.__name__}")
+    _check_elements(dtype, in_smem)
     if not 1 <= len(extents) <= MAX_RANK or len(strides) != len(extents) - 1:
         raise DSLTypeError(
             f"no tensor map has {len(extents)} extents and {len(strides)} strides",
@@ -141,12 +220,7 @@ def _check_tensor_map(
         )
     if len(box) != len(extents) or any(not 0 < n <= MAX_BOX for n in box):
         raise DSLTypeError(f"a TMA box has 1 to {MAX_BOX} elements in each mode, not {tuple(box)}")
-    row = box[0] * in_smem // 8
-    if row % 16 or (swizzle != SWIZZLE_NONE and row > SWIZZLE_BYTES[swizzle]):
-        limit = "" if swizzle == SWIZZLE_NONE else f", at most {SWIZZLE_BYTES[swizzle]}"
-        raise DSLTypeError(
-            f"the contiguous mode of a TMA box is a multiple of 16 bytes{limit}, not {row}"
-        )
+    _check_row(box[0] * in_smem // 8, swizzle)
 
 
 def _steps(extents: Sequence[Any], strides: Sequence[Any]) -> list[Any]:
@@ -161,6 +235,16 @@ def _steps(extents: Sequence[Any], strides: Sequence[Any]) -> list[Any]:
         else:
             steps.append(0 if is_one else stride)
     return steps
+
+
+def _checked_tensor(
+    host: _Host, dtype: Any, address: Any, extents: Any, strides: Any, modes: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    """Return the extents, and the strides in bytes, as Int64, checked by the driver's rules."""
+    steps = _steps(extents, strides)
+    wide = [_int64(n) for n in extents], [_int64(n) * dtype.width // 8 for n in steps]
+    _check_tensor(host, _int64(address), *wide, dtype.width, modes)
+    return wide
 
 
 def _check_tensor(
@@ -252,18 +336,29 @@ class _Host:
             self.emit("llvm.store", [value, at])
         return slot
 
-    def call(self, operands: Sequence[Any]) -> Any:
-        """Call the encoder, which is declared at its first use in the module; return the status."""
+    def encoded(self, symbol: str, out: Any, operands: Sequence[Any]) -> TensorMapValue:
+        """Return the tensor map that an encoder writes to `out`, or fails."""
+        status = self.call(symbol, operands)
+        zero = self.constant(0)
+        kit = kit_of(self.trace)
+        kit.begin()
+        good = kit.cmpi("eq", status, zero)
+        message = f"{_FAILED} ({ENCODERS[symbol][0]})"
+        self.emit("cf.assert", [good], msg=self.ir.StringAttr.get(message))
+        return TensorMapValue(out)
+
+    def call(self, symbol: str, operands: Sequence[Any]) -> Any:
+        """Call an encoder, which is declared at its first use in the module; return the status."""
         ir, trace = self.ir, self.trace
-        if ENCODE_SYMBOL not in trace.declared:
-            trace.declared.add(ENCODE_SYMBOL)
-            arguments = "ptr, i32, i32, i64, ptr, ptr, ptr, ptr, i32, i32, i32, i32"
+        if symbol not in trace.declared:
+            trace.declared.add(symbol)
+            arguments = ", ".join(ENCODERS[symbol][1].split())
             kind = ir.Type.parse(f"!llvm.func<i32 ({arguments})>")
             with ir.InsertionPoint.at_block_begin(trace.module.body):
                 ir.Operation.create(
                     "llvm.func",
                     attributes={
-                        "sym_name": ir.StringAttr.get(ENCODE_SYMBOL),
+                        "sym_name": ir.StringAttr.get(symbol),
                         "function_type": ir.TypeAttr.get(kind),
                         "linkage": ir.Attribute.parse("#llvm.linkage<external>"),
                     },
@@ -274,7 +369,7 @@ class _Host:
             "llvm.call",
             operands,
             [ir.IntegerType.get_signless(32)],
-            callee=ir.FlatSymbolRefAttr.get(ENCODE_SYMBOL),
+            callee=ir.FlatSymbolRefAttr.get(symbol),
             operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(operands), 0]),
             op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
         ).result

@@ -24,6 +24,7 @@ from basedsl_cute.nvgpu.common import LoadCacheMode, _no_fields, thread_layout
 from basedsl_cute.nvgpu.tma import (
     CopyBulkTensorTileG2SMulticastOp,
     CopyBulkTensorTileG2SOp,
+    CopyBulkTensorTileGather4G2SMulticastOp,
     CopyBulkTensorTileGather4G2SOp,
     CopyBulkTensorTileS2GOp,
     CopyBulkTensorTileScatter4S2GOp,
@@ -39,6 +40,12 @@ from basedsl_cute.nvgpu.tma import (
     tma_partition,
     update_tma_descriptor,
 )
+from basedsl_cute.nvgpu.tma_im2col import (
+    CopyBulkTensorIm2ColG2SMulticastOp,
+    CopyBulkTensorIm2ColG2SOp,
+    CopyBulkTensorIm2ColS2GOp,
+    make_im2col_tma_atom,
+)
 from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.make_tensor import recast_tensor
 from basedsl_cute.tensors.tensor_ssa import ReductionOp
@@ -49,8 +56,12 @@ if not TYPE_CHECKING:  # a type checker reports names that do not exist
 __all__ = [
     "CopyBulkG2SOp",
     "CopyBulkS2GOp",
+    "CopyBulkTensorIm2ColG2SMulticastOp",
+    "CopyBulkTensorIm2ColG2SOp",
+    "CopyBulkTensorIm2ColS2GOp",
     "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
+    "CopyBulkTensorTileGather4G2SMulticastOp",
     "CopyBulkTensorTileGather4G2SOp",
     "CopyBulkTensorTileS2GOp",
     "CopyBulkTensorTileScatter4S2GOp",
@@ -66,6 +77,7 @@ __all__ = [
     "create_tma_multicast_mask",
     "fence_tma_desc_acquire",
     "fence_tma_desc_release",
+    "make_im2col_tma_atom",
     "make_tiled_tma_atom",
     "prefetch_descriptor",
     "tma_partition",

@@ -56,8 +56,10 @@ from basedsl_cute.nvgpu.tma_box import (
     stretches_of,
     tile_of,
 )
+from basedsl_cute.nvgpu.tma_im2col import IM2COL_OPS
 from basedsl_cute.nvgpu.tma_rows import (
     BY_ROWS,
+    CopyBulkTensorTileGather4G2SMulticastOp,
     CopyBulkTensorTileGather4G2SOp,
     CopyBulkTensorTileScatter4S2GOp,
     RowsAtom,
@@ -71,6 +73,7 @@ __all__ = [
     "Box",
     "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
+    "CopyBulkTensorTileGather4G2SMulticastOp",
     "CopyBulkTensorTileGather4G2SOp",
     "CopyBulkTensorTileS2GOp",
     "CopyBulkTensorTileScatter4S2GOp",
@@ -91,6 +94,9 @@ __all__ = [
     "tma_partition",
     "update_tma_descriptor",
 ]
+
+
+_MULTICASTS = (CopyBulkTensorTileG2SMulticastOp, CopyBulkTensorTileGather4G2SMulticastOp)
 
 
 @takes_location
@@ -120,9 +126,13 @@ def make_tiled_tma_atom(
 
     Raises DSLTypeError if no TMA copy moves such a tile.
     """
+    if isinstance(op, IM2COL_OPS):
+        raise DSLTypeError(
+            f"{op!r} copies pixels", hint="cpasync.make_im2col_tma_atom makes its atom"
+        )
     if not isinstance(op, LOADS + STORES + BY_ROWS):
         raise DSLTypeError(f"{op!r} is no TMA copy operation")
-    if num_multicast != 1 and not isinstance(op, CopyBulkTensorTileG2SMulticastOp):
+    if num_multicast != 1 and not isinstance(op, _MULTICASTS):
         raise DSLTypeError(
             f"num_multicast={num_multicast} needs CopyBulkTensorTileG2SMulticastOp, not {op!r}"
         )
@@ -140,7 +150,7 @@ def make_tiled_tma_atom(
     box = find_box(smem_layout, tile, modes, dtype.width, units)
     rows = 0
     if isinstance(op, BY_ROWS):
-        part, rows = box_of_rows(box, modes, cta_tiler, dtype.width, units)
+        part, rows = box_of_rows(box, modes, cta_tiler, dtype.width, units, num_multicast)
         shape = tuple(rows if mode == box.order[1] else n for mode, n in enumerate(modes.shape))
         coordinates = make_identity_tensor(shape)
     else:
@@ -157,7 +167,7 @@ def make_tiled_tma_atom(
         bits_in_smem=dtype.width * units,
     )
     if rows:
-        atom: TmaAtom = RowsAtom(tensor_map, op, dtype, box, rows)
+        atom: TmaAtom = RowsAtom(tensor_map, op, dtype, box, rows, num_multicast)
     else:
         atom = TmaAtom(tensor_map, op, dtype, box, units)
     return TmaInfo(atom, coordinates, smem_layout)

@@ -143,6 +143,10 @@ class TmaAtom:
         first, *rest = (flat[mode] for mode in self.box.order)
         return [first if self.units == 1 else first // self.units, *rest]
 
+    def _instruction(self, coordinate: Any) -> tuple[list[Any], dict[str, Any]]:
+        """Return the coordinates of the instruction for a box, and what else it takes."""
+        return self._place(coordinate), {}
+
     def _check_shared(self, shared: Tensor) -> None:
         """Check that the shared tensor has the swizzle and element width that the tensor map was
         encoded with.
@@ -209,7 +213,8 @@ class TmaAtom:
         with arch.elect_one():
             for at in range(0, size, each):
                 tile = algebra.add_offset(src.iterator, src.layout(at))
-                tma_prefetch(tensor_map, self._place(tile))
+                where, more = self._instruction(tile)
+                tma_prefetch(tensor_map, where, **more)
 
     def copy_tensors(
         self,
@@ -254,7 +259,7 @@ class TmaAtom:
             for at in range(0, size, each):
                 place = shared.pointer.moved(shared.layout(at))
                 tile = algebra.add_offset(coordinates.iterator, coordinates.layout(at))
-                where = self._place(tile)
+                where, more = self._instruction(tile)
                 if is_load:
                     tma_load(
                         tensor_map,
@@ -265,11 +270,12 @@ class TmaAtom:
                         cache_hint=cache_policy,
                         nbytes=each * self.dtype.width // 8,
                         blocks=int(self.op.cta_group),
+                        **more,
                     )
                 elif isinstance(self.op, CopyReduceBulkTensorTileS2GOp):
                     tma_reduce(tensor_map, place, where, self.op.kind)
                 else:
-                    tma_store(tensor_map, place, where, cache_hint=cache_policy)
+                    tma_store(tensor_map, place, where, cache_hint=cache_policy, **more)
 
 
 def _swizzle_text(number: int | None) -> str:

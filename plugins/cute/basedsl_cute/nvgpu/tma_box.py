@@ -191,7 +191,7 @@ def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int, units: int = 
     row = extents[0] * bits // 8
     if swizzle and row > SWIZZLE_BYTES[swizzle]:
         raise DSLTypeError(f"rows of {row} bytes are swizzled within {SWIZZLE_BYTES[swizzle]}")
-    if math.prod(extents) < size:
+    if math.prod(extents) < int(algebra.size(algebra.filter_zeros(outer).shape)):
         check_piece(extents, bits)
     rest = [mode for mode in range(len(modes.stride)) if mode not in order]
     return Box((*order, *rest), (*extents, *[1] * len(rest)), swizzle)

@@ -44,6 +44,19 @@ class CopyBulkTensorTileGather4G2SOp:
 
 
 @dataclass(frozen=True)
+class CopyBulkTensorTileGather4G2SMulticastOp:
+    """The TMA copy of chosen rows of a matrix to several blocks of the cluster (sm_100f).
+
+    PTX `cp.async.bulk.tensor.2d.tile::gather4` with `.multicast::cluster`. `cute.copy` with its
+    atom takes `rows=`, a tensor of all rows' numbers, `tma_bar_ptr=` and `mcast_mask=`, the blocks
+    as bits. Each of the blocks gathers an equal part of the rows for all; the bytes count at the
+    same mbarrier of each. `cta_group` is as for `CopyBulkTensorTileG2SMulticastOp`.
+    """
+
+    cta_group: int = 1
+
+
+@dataclass(frozen=True)
 class CopyBulkTensorTileScatter4S2GOp:
     """The TMA copy of a tile from shared memory to chosen rows of a matrix (sm_100f).
 
@@ -53,15 +66,19 @@ class CopyBulkTensorTileScatter4S2GOp:
     """
 
 
-BY_ROWS = (CopyBulkTensorTileGather4G2SOp, CopyBulkTensorTileScatter4S2GOp)
+_GATHERS = (CopyBulkTensorTileGather4G2SOp, CopyBulkTensorTileGather4G2SMulticastOp)
+BY_ROWS = (*_GATHERS, CopyBulkTensorTileScatter4S2GOp)
 
 
-def box_of_rows(box: Box, modes: Modes, tiler: Any, bits: int, units: int) -> tuple[Box, int]:
+def box_of_rows(
+    box: Box, modes: Modes, tiler: Any, bits: int, units: int, blocks: int = 1
+) -> tuple[Box, int]:
     """Return the box of one row that the tensor map of a gather or scatter has, and how many rows a
     tile has.
 
     `box` is the largest part of a tile of extents `tiler` that one copy moves, of a tensor of
-    `modes`. Raises DSLTypeError unless that is some times four whole rows of a matrix.
+    `modes`. Each of `blocks` blocks gathers an equal part of its rows. Raises DSLTypeError unless
+    that is some times four whole rows of a matrix.
     """
     if len(modes.shape) != 2 or units != 1 or not _are_extents(tiler):
         raise DSLTypeError(
@@ -76,6 +93,11 @@ def box_of_rows(box: Box, modes: Modes, tiler: Any, bits: int, units: int) -> tu
             hint=f"take a multiple of {_ROWS} rows, and a shared layout that has the rows of as "
             "many columns compactly",
         )
+    if together % (_ROWS * blocks):
+        raise DSLTypeError(
+            f"{together} rows cannot be gathered in fours by {blocks} blocks",
+            hint=f"take a multiple of {_ROWS * blocks} rows, or fewer blocks",
+        )
     if columns * _ROWS < tiler[0] * tiler[1]:
         check_piece((columns, _ROWS), bits)
     return box._replace(extents=(columns, 1)), rows
@@ -86,21 +108,25 @@ def _are_extents(tiler: Any) -> bool:
 
 
 class RowsAtom(TmaAtom):
-    """A gather or scatter of rows of one matrix. `make_tiled_tma_atom` makes it."""
+    """A gather or scatter of rows of one matrix. `make_tiled_tma_atom` makes it.
+
+    A tile has `rows` rows, of which each of `blocks` blocks gathers an equal part.
+    """
 
     def __init__(
-        self, tensor_map: TensorMapValue, op: Any, dtype: Any, box: Box, rows: int
+        self, tensor_map: TensorMapValue, op: Any, dtype: Any, box: Box, rows: int, blocks: int = 1
     ) -> None:
         super().__init__(tensor_map, op, dtype, box)
-        self.rows = rows  # of a tile
+        self.rows = rows
+        self.blocks = blocks
 
     def __dsl_static__(self) -> Any:
-        return (*super().__dsl_static__(), self.rows)
+        return (*super().__dsl_static__(), self.rows, self.blocks)
 
     def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> RowsAtom:
-        return RowsAtom(parts[0], self.op, self.dtype, self.box, self.rows)
+        return RowsAtom(parts[0], self.op, self.dtype, self.box, self.rows, self.blocks)
 
-    def copy_tensors(  # type: ignore[override]  # its copies need the rows, and have no multicast
+    def copy_tensors(
         self,
         src: Tensor,
         dst: Tensor,
@@ -108,22 +134,31 @@ class RowsAtom(TmaAtom):
         *,
         rows: Any = None,
         tma_bar_ptr: Any = None,
+        mcast_mask: Any = None,
         cache_policy: Any = None,
         tma_desc_ptr: Any = None,
     ) -> None:
         """Copy partitioned tensors: `cute.copy` by this atom, called by a whole warp.
 
-        `rows` are the numbers of the tile's rows in the matrix, Int32: a tuple, or a tensor.
+        `rows` are the numbers of the tile's rows in the matrix, Int32: a tuple, or a tensor, which
+        a multicast needs; of a multicast `mcast_mask` has the blocks as bits.
         """
-        is_load = isinstance(self.op, CopyBulkTensorTileGather4G2SOp)
+        is_load = isinstance(self.op, _GATHERS)
         shared, coordinates, size = self._checked(src, dst, is_load)
+        if not isinstance(self.op, CopyBulkTensorTileGather4G2SMulticastOp):
+            mcast_mask = None
+        elif mcast_mask is None:
+            raise DSLTypeError("a multicast needs the blocks that get the tile: mcast_mask=")
         if is_load and tma_bar_ptr is None:
             raise DSLTypeError("a TMA gather needs the mbarrier that it completes: tma_bar_ptr=")
         self._check_rows(rows)
         tensor_map = self.tensor_map if tma_desc_ptr is None else tma_desc_ptr
         each = self.box.extents[0] * _ROWS
+        part = self.box.size // self.blocks
         with predicated(pred), arch.elect_one():
-            for at in range(0, size, each):
+            for at in (
+                box + own for box in range(0, size, self.box.size) for own in range(0, part, each)
+            ):
                 place = shared.pointer.moved(shared.layout(at))
                 where = self._four_rows(coordinates, at, rows)
                 if is_load:
@@ -132,6 +167,7 @@ class RowsAtom(TmaAtom):
                         place,
                         tma_bar_ptr,
                         where,
+                        mcast_mask=mcast_mask,
                         cache_hint=cache_policy,
                         blocks=int(self.op.cta_group),
                         mode=GATHER4,
@@ -160,6 +196,13 @@ class RowsAtom(TmaAtom):
         tile = algebra.add_offset(coordinates.iterator, coordinates.layout(at))
         flat = leaves(tile)
         column, first = (flat[mode] for mode in self.box.order)
+        if type(first) is not int and self.blocks > 1:  # a block's own part of the rows
+            if not isinstance(rows, Tensor):
+                raise DSLTypeError(
+                    "a multicast gather takes rows= as a tensor: a block's part begins at a row "
+                    "that is known in a run only",
+                )
+            return [column, *(rows[first + i] for i in range(_ROWS))]
         if type(first) is not int or not 0 <= first <= self.rows - _ROWS:
             raise DSLTypeError(
                 f"a tile of a gather or scatter begins at row 0 of its coordinate tensor, which "

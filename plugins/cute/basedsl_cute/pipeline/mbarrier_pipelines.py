@@ -419,19 +419,20 @@ def _release_targets(layout: Any, blocks: int, modes: tuple[int, int]) -> tuple[
     """Return the block at which this lane arrives on a release, and whether it does.
 
     Lane l of a warp answers for block l of the cluster, which multicasts to this one if it is in
-    the same row (A, along N) or column (B, along M).
+    the same row (A, along N) or column (B, along M), and at the same place of its pair.
     """
     lane = arch.lane_idx()
     rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
     mine = _coordinates(layout, rank)
     its = _coordinates(layout, lane % blocks)
-    along_n = (its[0] == mine[0]) & (modes[0] == 1)
-    along_m = (its[1] == mine[1]) & (modes[1] == 1)
+    along_n = (its[1] == mine[1]) & (modes[0] == 1)
+    along_m = (its[2] == mine[2]) & (modes[1] == 1)
     same_block = lane == rank
-    return Int32(lane % blocks), (lane < blocks) & (along_n | along_m | same_block)
+    takes_part = (its[0] == mine[0]) & (along_n | along_m) | same_block
+    return Int32(lane % blocks), (lane < blocks) & takes_part
 
 
-def _coordinates(layout: Any, rank: Any) -> tuple[Any, Any]:
-    """Return (m, n) in the cluster of the block `rank`; `layout` is (V, M, N, K), or (M, N)."""
+def _coordinates(layout: Any, rank: Any) -> tuple[Any, Any, Any]:
+    """Return (v, m, n) in the cluster of the block `rank`; `layout` is (V, M, N, K), or (M, N)."""
     flat = layout.get_flat_coord(rank)
-    return (flat[1], flat[2]) if len(flat) > 2 else (flat[0], flat[1])
+    return (flat[0], flat[1], flat[2]) if len(flat) > 2 else (0, flat[0], flat[1])

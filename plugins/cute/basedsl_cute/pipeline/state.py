@@ -24,6 +24,8 @@ class PipelineState:
     `count` the number of stages passed.
     """
 
+    __dsl_counters__ = ("count", "index", "phase")
+
     def __init__(self, stages: int, count: Any, index: Any, phase: Any) -> None:
         self.stages = stages
         self.count = count

@@ -6,7 +6,8 @@ Translating loads the table of rules; a kernel that was kept (`pack`, `unpack`) 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from basedsl import DSLError
@@ -25,7 +26,7 @@ from basedsl_cute.sim.nvidia import NVIDIA
 from basedsl_cute.sim.observe import Observer, watching
 from basedsl_cute.sim.options import LockstepWidth, SimOptions
 from basedsl_cute.sim.translate.parameter import KernelParameter
-from basedsl_cute.sim.translate.specialization import Specialization
+from basedsl_cute.sim.translate.specialization import RaceFacts, Specialization
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.translate.records import KernelRecord  # a kept kernel runs without
@@ -126,20 +127,11 @@ class SimKernel:
             options = member.begin_launch(options)
             memory = member.with_symmetric(memory)
         grid, block = triple(grid, "grid"), triple(block, "block")
-        if dynamic_smem < 0:
-            raise LaunchError(
-                f"dynamic shared memory of {dynamic_smem} bytes: it cannot be negative"
-            )
         cluster = triple(cluster, "cluster")
-        smem = self._memory_map.shared_size(dynamic_smem)
-        try:
-            check_configuration(self.machine.limits, grid, block, cluster, smem)
-        except DSLError as error:
-            error.hint = self.machine.hint(error.hint)
-            raise
-        values = self._values(args)
         if preferred is not None:
             preferred = triple(preferred, "preferred cluster")
+        self._check_shape(grid, block, cluster, dynamic_smem)
+        values = self._values(args)
         clustered = preferred is not None or cluster != (1, 1, 1)
         apart = clustered or cooperative or member is not None
         observer = watching()
@@ -166,59 +158,64 @@ class SimKernel:
         launch.member = member
         facts = specialization.race_facts
         if options.level("races") != "off":
-            written = None
-            if facts.written is not None:
-                written = [s for i in facts.written for s in launch.aliases.get(i, ())]
-                written += [s for s in launch.memory if s.name in self._memory_map.writable]
-            shared = number = None
-            if member is None and ORDER.follows(stream):
-                written = None  # of what it reads, others may write
-            if member is not None:
-                shared = member.world.order
-                number = shared.begin(member.rank, grid, block)
-            launch.races = RaceChecker(
-                launch.threads,
-                self.machine.lanes,
-                launch.memory,
-                written,
-                facts.syncs,
-                shared,
-                number,
-            )
+            launch.races = self._race_checker(launch, facts, stream)
             launch.asynchronous = facts.asynchronous or clustered
         if dependent and launch.races is not None and memory.launches:
             launch.guards += memory.launches[-1].guards()
         if observer is not None:
             observer.begin(launch, self.name)
-        try:
+        with self._hints():
             run_launch(launch, width, specialization.call, values, specialization.waits)
+        if observer is not None:
+            observer.end(launch)
+        self._end(launch, facts, memory, stream)
+        if dependent and launch.races is not None and not launch.waited:
+            report(launch, "races", _never_waits(self.name))
+
+    def _check_shape(self, grid: Any, block: Any, cluster: Any, dynamic_smem: int) -> None:
+        if dynamic_smem < 0:
+            raise LaunchError(
+                f"dynamic shared memory of {dynamic_smem} bytes: it cannot be negative"
+            )
+        smem = self._memory_map.shared_size(dynamic_smem)
+        with self._hints():
+            check_configuration(self.machine.limits, grid, block, cluster, smem)
+
+    @contextmanager
+    def _hints(self) -> Iterator[None]:
+        """Let the hints of errors speak of this kernel's machine."""
+        try:
+            yield
         except DSLError as error:
             error.hint = self.machine.hint(error.hint)
             raise
-        if observer is not None:
-            observer.end(launch)
-        if member is not None:
-            member.end_launch(launch)
+
+    def _race_checker(self, launch: SimLaunch, facts: RaceFacts, stream: int) -> RaceChecker:
+        written = None
+        if facts.written is not None and (launch.member or not ORDER.follows(stream)):
+            written = [s for i in facts.written for s in launch.aliases.get(i, ())]
+            written += [s for s in launch.memory if s.name in self._memory_map.writable]
+        shared = number = None
+        if launch.member is not None:
+            shared = launch.member.world.order
+            number = shared.begin(launch.member.rank, launch.grid, launch.block)
+        lanes = self.machine.lanes
+        memory = launch.memory
+        return RaceChecker(launch.threads, lanes, memory, written, facts.syncs, shared, number)
+
+    def _end(self, launch: SimLaunch, facts: RaceFacts, memory: Memory, stream: int) -> None:
+        """Tell later launches what this one has read and written of `memory`."""
+        if launch.member is not None:
+            launch.member.end_launch(launch)
         elif not ORDER.follows(stream):
             ORDER.pass_default()
         elif launch.races is not None:
             ORDER.add(stream, self.name, launch)
-        ranges = _ranges(launch, facts.written)
+        written = _ranges(launch, facts.written)
         if launch.races is not None:
-            ranges += tuple((s.base, s.end) for s in launch.races.stored)
-        memory.launches[:] = [KernelInFront(self.name, ranges, _ranges(launch, facts.read))]
-        if dependent and launch.races is not None and not launch.waited:
-            late = RaceError(
-                f"{self.name} was launched with use_pdl=True and never waits",
-                notes=(
-                    (
-                        "it may begin before the kernel in front of it has written what it reads",
-                        None,
-                    ),
-                ),
-                hint="cute.arch.griddepcontrol_wait() before the first access to global memory",
-            )
-            report(launch, "races", late)
+            written += tuple((s.base, s.end) for s in launch.races.stored)
+        read = _ranges(launch, facts.read)
+        memory.launches[:] = [KernelInFront(self.name, written, read)]
 
     def _choose_width(self, options: SimOptions, observer: Observer | None = None) -> LockstepWidth:
         if observer is not None and observer.width is not None:
@@ -268,6 +265,14 @@ class SimKernel:
             found = specialize(record, width, memory_map, self.machine)
             self._specializations[key] = found
         return found
+
+
+def _never_waits(name: str) -> RaceError:
+    return RaceError(
+        f"{name} was launched with use_pdl=True and never waits",
+        notes=(("it may begin before the kernel in front of it has written what it reads", None),),
+        hint="cute.arch.griddepcontrol_wait() before the first access to global memory",
+    )
 
 
 def _ranges(launch: SimLaunch, roots: frozenset[int] | None) -> tuple[tuple[int, int], ...]:

@@ -548,28 +548,32 @@ def _has_none(coord: Any) -> bool:
 
 
 def _dynamic_leaves(x: Any) -> list[Any]:
+    if type(x) is int:
+        return []
+    if is_dynamic(x):
+        return [x]
     if isinstance(x, tuple):
-        return [leaf for part in x for leaf in _dynamic_leaves(part)]
-    if isinstance(x, algebra.ScaledBasis):
-        return _dynamic_leaves(x.value)
-    return [x] if is_dynamic(x) else []
+        return [leaf for part in x if type(part) is not int for leaf in _dynamic_leaves(part)]
+    return _dynamic_leaves(x.value) if isinstance(x, algebra.ScaledBasis) else []
 
 
 def _template(x: Any) -> Any:
     """The static part of `x`: its numbers, and the types and divisors of dynamic ones."""
+    if is_dynamic(x):
+        return ("dynamic", type(x).__name__, x.divby)
     if isinstance(x, tuple):
         return tuple(map(_template, x))
-    if isinstance(x, algebra.ScaledBasis):
-        return ("basis", _template(x.value), x.mode)
-    return ("dynamic", type(x).__name__, x.divby) if is_dynamic(x) else x
+    return ("basis", _template(x.value), x.mode) if isinstance(x, algebra.ScaledBasis) else x
 
 
 def _filled(x: Any, leaves: Any) -> Any:
+    if is_dynamic(x):
+        return dynamic.with_divby(next(leaves), x.divby)
     if isinstance(x, tuple):
         return tuple(_filled(part, leaves) for part in x)
     if isinstance(x, algebra.ScaledBasis):
         return algebra.ScaledBasis(_filled(x.value, leaves), x.mode)
-    return dynamic.with_divby(next(leaves), x.divby) if is_dynamic(x) else x
+    return x
 
 
 def _inner_key(layout: Any) -> Any:

@@ -16,7 +16,7 @@ from basedsl import DSLTypeError, current_trace, is_dynamic, mlir_type
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.coordinates import compact_col_major
-from basedsl_cute.algebra.int_tuple import flatten_to_tuple
+from basedsl_cute.algebra.int_tuple import leaves
 from basedsl_cute.dialect import define, note_access
 from basedsl_cute.dialect.ops import Load, Store
 from basedsl_cute.tensors.pointer import index_value, refuse_tensor_memory, storage_bits
@@ -65,10 +65,8 @@ def vector_width(tensor: Tensor) -> int:
 
 def _modes(outer: Any) -> list[tuple[int, Any, int]]:
     """The extent, stride in memory and stride in the vector of every leaf mode."""
-    flat = (
-        flatten_to_tuple(x) for x in (outer.shape, outer.stride, compact_col_major(outer.shape))
-    )
-    return list(zip(*flat, strict=True))
+    flat = (outer.shape, outer.stride, compact_col_major(outer.shape))
+    return list(zip(*map(leaves, flat), strict=True))
 
 
 def _starts(outer: Any) -> Iterator[tuple[Any, int]]:

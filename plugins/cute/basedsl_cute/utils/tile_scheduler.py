@@ -162,6 +162,8 @@ class StaticPersistentTileScheduler:
         work = scheduler.get_current_work()
     """
 
+    __dsl_counters__ = ("_current", "num_tiles_executed")
+
     def __init__(self, params: Any, current: Any, step: Any, place: tuple[Any, Any]) -> None:
         self.params = params
         self._current = current

@@ -46,6 +46,11 @@ class _TmemCopy(CopyOp):
     def is_packed(self) -> bool:
         """True if registers of 32 bits hold two elements of 16."""
 
+    @property
+    @abstractmethod
+    def packing(self) -> Pack | Unpack:
+        """The choice that `is_packed` follows from."""
+
     def bits_layout(self) -> CopyAtomLayout:
         """The thread-value layouts of a warp in bits, with the places in tensor memory."""
         return algebra.tmem_copy_atom(self.shape, int(self.repeat), self.is_store, self.is_packed)
@@ -154,6 +159,10 @@ class _Load(_TmemCopy):
     def is_packed(self) -> bool:
         return self.pack is Pack.PACK_16b_IN_32b
 
+    @property
+    def packing(self) -> Pack:
+        return self.pack
+
 
 @dataclass(frozen=True)
 class _Store(_TmemCopy):
@@ -168,6 +177,10 @@ class _Store(_TmemCopy):
     @property
     def is_packed(self) -> bool:
         return self.unpack is Unpack.UNPACK_32b_IN_16b
+
+    @property
+    def packing(self) -> Unpack:
+        return self.unpack
 
 
 class Ld32x32bOp(_Load):
@@ -278,14 +291,35 @@ class St16x32bx2Op(_Store):
     shape: ClassVar[str] = "16x32bx2"
 
 
+def _tmem_op(atom: Any, caller: str) -> _TmemCopy:
+    if not isinstance(atom, CopyAtom) or not isinstance(atom.op, _TmemCopy):
+        raise DSLTypeError(f"{caller} takes the atom of a tcgen05.ld or st, got {atom}")
+    return atom.op
+
+
+@takes_location
 def is_tmem_load(atom: CopyAtom) -> bool:
     """Return True for the atom of a load from tensor memory."""
     return isinstance(atom.op, _Load)
 
 
+@takes_location
 def is_tmem_store(atom: CopyAtom) -> bool:
     """Return True for the atom of a store to tensor memory."""
     return isinstance(atom.op, _Store)
+
+
+@takes_location
+def get_tmem_copy_properties(atom: CopyAtom) -> tuple[int, int, int, Pack | Unpack]:
+    """Return (lanes, bits, repetitions, packing) of the atom of a load from or a store to tensor
+    memory.
+
+    Lanes and bits are those of the instruction's name, such as 16 and 256 of `16x256b`. Raises
+    DSLTypeError for another atom.
+    """
+    op = _tmem_op(atom, "get_tmem_copy_properties")
+    lanes, bits = op.shape.split("b")[0].split("x")
+    return int(lanes), int(bits), int(op.repeat), op.packing
 
 
 @takes_location
@@ -295,8 +329,7 @@ def make_tmem_copy(atom: CopyAtom, tmem_tensor: Tensor) -> TiledCopy:
     `tmem_tensor` (M, N) is that tile; warps reach lanes by their number, so that thread 0 is lane 0
     of a warp whose number is a multiple of 4. Raises DSLTypeError for another atom or tensor.
     """
-    if not isinstance(atom, CopyAtom) or not isinstance(atom.op, _TmemCopy):
-        raise DSLTypeError(f"make_tmem_copy takes the atom of a tcgen05.ld or st, got {atom}")
+    op = _tmem_op(atom, "make_tmem_copy")
     if not isinstance(tmem_tensor, Tensor) or tmem_tensor.memspace != "tmem":
         raise DSLTypeError(f"make_tmem_copy takes a tensor in tensor memory, got {tmem_tensor}")
     if storage_bits(tmem_tensor.element_type) != atom.width:
@@ -304,7 +337,7 @@ def make_tmem_copy(atom: CopyAtom, tmem_tensor: Tensor) -> TiledCopy:
             f"make_tmem_copy: the atom copies elements of {atom.width} bits, the tensor has "
             f"{tmem_tensor.element_type.__name__}"
         )
-    tiling = algebra.make_tmem_copy(atom.op.bits_layout(), atom.width, tmem_tensor.layout)
+    tiling = algebra.make_tmem_copy(op.bits_layout(), atom.width, tmem_tensor.layout)
     return TiledCopy(atom, tiling)
 
 

@@ -284,6 +284,7 @@ def rescale(sums, scales):
 def advance(at):
     """Advance to the next stage; that of a ring of one stays."""
     if at.pipeline.num_stages == 1:
+        at.state.count = at.state.count + 1
         at.state.phase = at.state.phase ^ 1
     else:
         at.advance()

@@ -1,9 +1,11 @@
 """The k largest or smallest elements of rows, in order, with their places.
 
-A row stays in registers as keys (`order`). A search finds the k-th; the elements beyond it and, of
-those equal to it, the first ones, go to shared memory, each to a place of its own, by sums over the
-threads before. There each counts the elements that come before it, which is its place in the
-result.
+A row stays in registers as keys (`order`). Where several warps share it, the k-th largest of the
+largest elements of groups of threads is a bound: at least k elements reach it, and rarely many
+more. Those go to shared memory, each to a place of its own, by sums over the threads before. There
+each counts the elements that come before it, which is its place in the result. Where a row has one
+warp, or many more elements reach the bound, a search finds the k-th largest element itself, and of
+those equal to it the first ones are taken.
 """
 
 from __future__ import annotations
@@ -35,6 +37,9 @@ from basedsl_cute.ops.plan_cache import PlanCache, asked_target, launch_plan
 
 MOST = 1024
 """The largest k: all of them are compared with each other."""
+
+_GROUPS = 2  # times k, at least: the groups of threads whose largest elements give the bound
+_SPARE = 64  # elements that may reach the bound, beyond twice k
 
 
 class TopK(NamedTuple):
@@ -140,7 +145,9 @@ def _backwards(plan: cute.Constexpr):
 
 @cute.jit
 def _place_of_thread(count: Any, slots: Any, plan: cute.Constexpr, turn: Any):
-    """Return the sum of `count`, a Float32, over the row's threads before this one."""
+    """Return the sum of `count`, a Float32, over the row's threads before this one, and over all of
+    them.
+    """
     lane = arch.lane_idx()
     before = count
     for step in cute.range_constexpr(5):
@@ -155,7 +162,77 @@ def _place_of_thread(count: Any, slots: Any, plan: cute.Constexpr, turn: Any):
         for n in cute.range_constexpr(len(parts)):
             earlier += cute.where(n * arch.WARP_SIZE + lane < own, parts[n], 0.0)
         before = before + arch.warp_reduction_sum(earlier)
-    return before.to(cute.Int32)
+        total = arch.warp_reduction_sum(sum(parts[1:], parts[0]))
+    return before.to(cute.Int32), total.to(cute.Int32)
+
+
+def _groups_of_a_warp(k: int, plan: RowPlan) -> int:
+    """The groups of a warp's threads whose largest elements are compared; 0 where a row has too few
+    threads for a bound.
+    """
+    groups = 1
+    while groups < arch.WARP_SIZE and plan.warps * groups < _GROUPS * k:
+        groups *= 2
+    return groups if plan.warps > 1 and plan.warps * groups >= _GROUPS * k else 0
+
+
+@cute.jit
+def _bound(keys: Any, k: cute.Constexpr, groups: cute.Constexpr, slots: Any, plan: cute.Constexpr):
+    """Return a key, from 1 on, that at least k elements of the row reach: the k-th largest of the
+    largest elements of groups of threads, so many in each warp.
+    """
+    size = arch.WARP_SIZE // groups
+    own = keys.reduce(cute.ReductionOp.MAX, cute.Uint32(0), 0)
+    own = arch.warp_reduction(own, cute.max, threads_in_group=size)
+    numbers = cute.TensorSSA.from_elements(
+        tuple(arch.shuffle_sync(own, n * size) for n in range(groups))
+    ).bitcast(cute.Float32)
+    numbers = tuple(numbers[n] for n in range(groups))
+    parts = exchange(numbers, slots, plan, 1, (0.0,) * groups)
+    largest = tuple(part for each in parts for part in each)
+    count = len(largest)
+    largest = cute.TensorSSA.from_elements(largest).bitcast(cute.Uint32)
+    least = cute.Uint32(0)
+    step = cute.Uint32(1 << (key_bits(plan) - 1))
+    while step > 0:
+        reaching = cute.Int32(0)
+        for n in cute.range_constexpr(count):
+            reaching += arch.popc(arch.vote_ballot_sync(largest[n] >= least + step))
+        if reaching >= k:
+            least = least + step
+        step = step >> 1
+    return cute.max(least, cute.Uint32(1))
+
+
+@cute.jit
+def _search(keys: Any, k: cute.Constexpr, slots: Any, plan: cute.Constexpr, turn: Any):
+    """Return the k-th largest key, and the least place of those equal to it that are taken."""
+    last = 2 ** key_bits(plan) - 1
+    limit = cute.Float32(k)
+    least, turn = threshold(keys, 1.0, cute.Uint32(1), cute.Uint32(last), limit, slots, plan, turn)
+    sums = (sum_where(keys > least, 1.0), sum_where(keys == least, 1.0))
+    above, equal = row_totals(sums, slots, plan, turn)
+    turn += 1
+    first = cute.Uint32(1)
+    if above + equal > limit:
+        alike = cute.where(keys == least, _backwards(plan), cute.Uint32(0))
+        first, turn = threshold(
+            alike, 1.0, first, cute.Uint32(plan.columns), limit - above, slots, plan, turn
+        )
+    return least, first, turn
+
+
+@cute.jit
+def _number_of(chosen: Any):
+    """Return the elements of this thread that are chosen, a Float32."""
+    return cute.where(chosen, 1.0, 0.0).reduce(cute.ReductionOp.ADD, 0.0, 0)
+
+
+def _number_taken(keys: Any, least: Any, first: Any, plan: RowPlan) -> Any:
+    """Return the elements of this thread beyond the `least` key, or equal to it and at places from
+    `first` on.
+    """
+    return _number_of((keys > least) | ((keys == least) & (_backwards(plan) >= first)))
 
 
 @cute.kernel
@@ -173,38 +250,39 @@ def topk_kernel(
     inside = row < rows
     row = cute.min(row, rows - 1)  # of a last block: it must take part in the exchanges
     keys = keys_of(load_row(x, row, plan), plan)
-    slots = row_slots(3, plan)
-    listed = arch.alloc_smem(cute.Uint32, 2 * k * plan.rows)
+    groups = _groups_of_a_warp(k, plan)
+    capacity = 2 * k + _SPARE if groups else k
+    slots = row_slots(max(3, groups), plan)
+    listed = arch.alloc_smem(cute.Uint32, 2 * capacity * plan.rows)
     part = arch.thread_idx()[0] // plan.threads
-    listed = cute.make_tensor(listed, cute.make_layout((k, 2, plan.rows)))[None, None, part]
-    last = 2 ** key_bits(plan) - 1
+    listed = cute.make_tensor(listed, cute.make_layout((capacity, 2, plan.rows)))
+    listed = listed[None, None, part]
     if cute.const_expr(not largest):
-        keys = keys ^ cute.Uint32(last)
+        keys = keys ^ cute.Uint32(2 ** key_bits(plan) - 1)
     keys = within_row(keys, plan)
-    limit, turn = cute.Float32(k), cute.Int32(0)
-    least, turn = threshold(keys, 1.0, cute.Uint32(1), cute.Uint32(last), limit, slots, plan, turn)
-    sums = (sum_where(keys > least, 1.0), sum_where(keys == least, 1.0))
-    above, equal = row_totals(sums, slots, plan, turn)
-    turn += 1
-    places = _backwards(plan)
-    first = cute.Uint32(1)
-    if above + equal > limit:
-        alike = cute.where(keys == least, places, cute.Uint32(0))
-        first, turn = threshold(
-            alike, 1.0, first, cute.Uint32(plan.columns), limit - above, slots, plan, turn
-        )
-    chosen = (keys > least) | ((keys == least) & (places >= first))
-
-    count = cute.where(chosen, 1.0, 0.0).reduce(cute.ReductionOp.ADD, 0.0, 0)
-    at = _place_of_thread(count, slots, plan, turn)
+    first, turn = cute.Uint32(1), cute.Int32(0)
+    if cute.const_expr(groups > 0):
+        least = _bound(keys, k, groups, slots, plan)
+        at, total = _place_of_thread(_number_of(keys >= least), slots, plan, 0)
+        turn += 1
+        if total > capacity:
+            least, first, turn = _search(keys, k, slots, plan, turn)
+            taken = _number_taken(keys, least, first, plan)
+            at, total = _place_of_thread(taken, slots, plan, turn)
+    else:
+        least, first, turn = _search(keys, k, slots, plan, turn)
+        at, total = _place_of_thread(_number_taken(keys, least, first, plan), slots, plan, turn)
     there = listed
     if cute.const_expr(plan.cluster > 1):
         there = cute.make_tensor(arch.map_dsmem_ptr(listed.iterator, 0), listed.layout)
+    first_of_thread = (lane_of_row(plan) * plan.vector).to(cute.Uint32)
     for c in cute.range_constexpr(plan.chunks):
         for i in cute.range_constexpr(plan.vector):
-            if chosen[i, c]:
-                there[at, 0] = keys[i, c]
-                there[at, 1] = places[i, c]
+            key = keys[i, c]
+            place = cute.Uint32(plan.columns - i) - first_of_thread - c * plan.sharing * plan.vector
+            if key > least or (key == least and place >= first):
+                there[at, 0] = key
+                there[at, 1] = place
                 at += 1
     if cute.const_expr(plan.cluster > 1):
         arch.cluster_arrive()
@@ -212,17 +290,18 @@ def topk_kernel(
     else:
         arch.sync_threads()
     if inside and (plan.cluster == 1 or arch.block_idx_in_cluster() == 0):
-        for n in range(arch.thread_idx()[0] % plan.threads, k, plan.threads):
+        for n in range(arch.thread_idx()[0] % plan.threads, total, plan.threads):
             key, place = listed[n, 0], listed[n, 1]
             rank = cute.Int32(0)
-            for other in range(k):
+            for other in range(total):
                 is_before = listed[other, 0] > key or (
                     listed[other, 0] == key and listed[other, 1] > place
                 )
                 rank += is_before.to(cute.Int32)
-            index = cute.Int32(plan.columns) - place.to(cute.Int32)
-            values[row, rank] = x[row, index]
-            indices[row, rank] = index.to(indices.element_type)
+            if rank < k:
+                index = cute.Int32(plan.columns) - place.to(cute.Int32)
+                values[row, rank] = x[row, index]
+                indices[row, rank] = index.to(indices.element_type)
 
 
 @cute.jit

@@ -12,6 +12,8 @@ A gather or scatter of four rows has a column and four rows as coordinates, and 
 modes with boxes of one row (PTX ISA, tensor "Tiled::gather4 mode"): its box is those four rows,
 each of which may be outside of the tensor by itself.
 
+An im2col copy has pixels instead of a box (`im2col`).
+
 A box lies compactly in shared memory, mode 0 fastest. Its swizzle permutes 16-byte units by address
 bits: units of 16 bytes within 32, 64 or 128 by the 1, 2 or 3 bits from bit 7 on, or units of 32 by
 two (PTX ISA, tensor "Swizzling Modes"), the same permutation that wgmma and tcgen05.mma undo.
@@ -28,7 +30,7 @@ import numpy as np
 from basedsl_cute.device.tensor_map import TensorMap
 from basedsl_cute.hardware.tensor_map_format import REDUCIBLE, SWIZZLE_BITS, TYPE_NAMES
 from basedsl_cute.sim.errors import MemoryAccessError, SimulationError, UninitializedReadError
-from basedsl_cute.sim.machine import races
+from basedsl_cute.sim.machine import im2col, races
 from basedsl_cute.sim.machine.bulk_groups import issue_bulk_store
 from basedsl_cute.sim.machine.cluster import owner_block
 from basedsl_cute.sim.machine.global_copies import note_load, note_store
@@ -54,14 +56,16 @@ def tma_load(
     masks: Any,
     coordinates: Any,
     of_pair: bool = False,
-    four_rows: bool = False,
+    mode: str = "tile",
+    offsets: Any = (),
 ) -> None:
     """Copy a box from global to shared memory. Per lane: the address of the tensor map, the shared
     address `to`, the address of the mbarrier that counts the bytes, and a bit per block of the
     cluster that gets the box, at the same addresses (`masks` None: the lane's own). `coordinates`
     are an array per mode, the contiguous one first.
 
-    With `four_rows` (.tile::gather4) they are a column and four rows.
+    In mode "tile_gather4" they are a column and four rows; in "im2col" `offsets` are an array per
+    spatial mode.
 
     With `of_pair` (.cta_group::2) the bytes of each block count in its pair at the block that is
     even, or odd, as the mbarrier's own.
@@ -69,8 +73,9 @@ def tma_load(
     for lane in active_lanes(g, m):
         tensor = find_tensor_map(g, int(maps[lane]), lane, site)
         start: Start = tuple(int(c[lane]) for c in coordinates)
-        if four_rows:
+        if mode == "tile_gather4":
             tensor, start = _box_of_rows(g, tensor, start, lane, site)
+        tensor = im2col.moved(g, tensor, mode, offsets, lane, site)
         at = int(to[lane])
         owner, barrier = owner_block(g, int(mbar[lane]), lane, site)
         if owner is not g.block and not of_pair:
@@ -107,10 +112,19 @@ def _counting_block(target: Block, owner: Block) -> Block:
     return counting
 
 
-def tma_prefetch(g: Group, m: Mask, site: Site, maps: Any, coordinates: Any) -> None:
+def tma_prefetch(
+    g: Group,
+    m: Mask,
+    site: Site,
+    maps: Any,
+    coordinates: Any,
+    mode: str = "tile",
+    offsets: Any = (),
+) -> None:
     """Check a copy of a box into the L2 cache, which changes no memory."""
     for lane in active_lanes(g, m):
         tensor = find_tensor_map(g, int(maps[lane]), lane, site)
+        tensor = im2col.moved(g, tensor, mode, offsets, lane, site)
         _elements(g, tensor, tuple(int(c[lane]) for c in coordinates), lane, site)
 
 
@@ -122,19 +136,20 @@ def tma_store(
     source: Any,
     coordinates: Any,
     reduction: str | None = None,
-    four_rows: bool = False,
+    mode: str = "tile",
 ) -> None:
     """Copy a box from shared to global memory in the lane's bulk group, or combine it into that by
-    `reduction` (a key of `_REDUCTIONS`). With `four_rows` (.tile::scatter4) the coordinates are a
-    column and four rows.
+    `reduction` (a key of `_REDUCTIONS`). In mode "tile_scatter4" the coordinates are a column and
+    four rows.
     """
     for lane in active_lanes(g, m):
         tensor = find_tensor_map(g, int(maps[lane]), lane, site)
         start: Start = tuple(int(c[lane]) for c in coordinates)
         _check_start(g, tensor, start, lane, site)
-        if four_rows:
+        if mode == "tile_scatter4":
             tensor, start = _box_of_rows(g, tensor, start, lane, site)
             _check_distinct(g, tensor, start, lane, site)
+        tensor = im2col.moved(g, tensor, mode, None, lane, site)
         at = int(source[lane])
         _check_place(g, tensor, at, lane, site)
         place = _places(tensor, at) - g.shared.base
@@ -289,6 +304,8 @@ def _elements(
             site,
             g.thread(lane),
         )
+    if tensor.pixels is not None:
+        return im2col.elements(g, tensor, start, lane, site)
     offset: Any = np.zeros(1, np.int64)
     inside: Any = np.ones(1, np.bool_)
     if start[0] % tensor.packing:

@@ -14,43 +14,46 @@ def _lanes(e: PythonEmitter, values: list[Value]) -> str:
     return f"({''.join(f'{e.lanes(value)}, ' for value in values)})"
 
 
-def _has_four_rows(op: Op) -> bool:
-    """True for a gather or scatter of four rows; MissingRuleError for im2col."""
-    mode = op.word("mode", "tile")
-    if mode not in ("tile", "", "tile_gather4", "tile_scatter4"):
+_MODES = ("tile", "tile_gather4", "tile_scatter4", "im2col")
+
+
+def _mode(op: Op) -> str:
+    """The mode of a copy. Raises MissingRuleError for im2col along one mode only (`im2col_w`)."""
+    mode = op.word("mode", "tile") or "tile"
+    if mode not in _MODES:
         raise MissingRuleError(op.site, f"in mode {mode}")
-    return mode.endswith("4")
+    return mode
 
 
 def _only_tiles(op: Op) -> None:
-    if _has_four_rows(op):
+    if _mode(op) != "tile":
         raise MissingRuleError(op.site, f"in mode {op.word('mode')}")
 
 
 @nvidia_rule("nvvm.cp.async.bulk.tensor.shared.cluster.global", sync="warp")
 def _load_tile(e: PythonEmitter, op: Op) -> None:
-    four_rows = _has_four_rows(op)
+    mode = _mode(op)
     e.globals["tma"] = tma
     to, map_, coordinates, barrier, offsets, mask, _, predicate = op.segments()
-    if offsets or predicate:
-        raise MissingRuleError(op.site, "with im2col offsets or a predicate")
+    if predicate:
+        raise MissingRuleError(op.site, "with a predicate")
     e.line(
         f"tma.tma_load(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {e.lanes(to[0])}, "
         f"{e.lanes(barrier[0])}, {e.lanes(mask[0]) if mask else None}, {_lanes(e, coordinates)}, "
-        f"{op.word('group', 'cta_1') == 'cta_2'}, {four_rows})"
+        f"{op.word('group', 'cta_1') == 'cta_2'}, {mode!r}, {_lanes(e, offsets)})"
     )
 
 
 @nvidia_rule("nvvm.cp.async.bulk.tensor.global.shared.cta", sync="warp")
 def _store_tile(e: PythonEmitter, op: Op) -> None:
-    four_rows = _has_four_rows(op)
+    mode = _mode(op)
     e.globals["tma"] = tma
     map_, source, coordinates, _, predicate = op.segments()
     if predicate:
         raise MissingRuleError(op.site, "with a predicate")
     e.line(
         f"tma.tma_store(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {e.lanes(source[0])}, "
-        f"{_lanes(e, coordinates)}, four_rows={four_rows})"
+        f"{_lanes(e, coordinates)}, mode={mode!r})"
     )
 
 
@@ -88,10 +91,15 @@ def _reduce(e: PythonEmitter, op: Op) -> None:
 @nvidia_rule("nvvm.cp.async.bulk.tensor.prefetch")
 def _prefetch(e: PythonEmitter, op: Op) -> None:
     """Only the cache changes, but the tensor map has to be one."""
-    _only_tiles(op)
+    mode = _mode(op)
+    if mode.endswith("4"):
+        raise MissingRuleError(op.site, f"in mode {mode}")
     e.globals["tma"] = tma
-    map_, coordinates, *_ = op.segments()
-    e.line(f"tma.tma_prefetch(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {_lanes(e, coordinates)})")
+    map_, coordinates, offsets, _ = op.segments()
+    e.line(
+        f"tma.tma_prefetch(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {_lanes(e, coordinates)}, "
+        f"{mode!r}, {_lanes(e, offsets)})"
+    )
 
 
 @nvidia_rule("cute.tensormap_replace")
