@@ -65,7 +65,8 @@ def simulator_executor(
     settings: Any,
 ) -> Callable[[Sequence[Any]], Any]:
     """Make a callable on packed arguments. Each call may touch its own arrays, those of the callers
-    whose addresses lie in an argument, and those that `reachable` names. Raises DSLRuntimeError for a tensor on another device.
+    whose addresses lie in an argument, and those that `reachable` names. Raises DSLRuntimeError for
+    a tensor on another device.
     """
     programs: dict[str, bytes] = pickle.loads(stages.binary("programs"))
     kernels: dict[str, SimKernel] = {}
