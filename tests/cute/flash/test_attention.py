@@ -92,8 +92,11 @@ def test_the_kernel_for_hopper(qkv, options, wanted, tile):
 
 
 @pytest.mark.slow
-def test_blocks_of_hopper_that_stay_for_many_tiles(qkv):
-    config = hopper.Config((64, 64), query_stages=2, turns=True, persistent=True)
+@pytest.mark.parametrize(
+    "options", [{"query_stages": 2, "turns": True}, {"ahead": True, "late": 3}, {"between": False}]
+)
+def test_blocks_of_hopper_that_stay_for_many_tiles(qkv, options):
+    config = hopper.Config((64, 64), persistent=True, **options)
     out, lse = attention(*qkv, return_lse=True, config=config, causal=True)
     values, logs = reference(*qkv, right=0)
     close(out, values)

@@ -101,7 +101,8 @@ def attention(
         block_table: an Int32 array (batches, pages) of pages of a cache; `k` and `v` are (all
             pages, rows of a page, heads, head) then, and `seqused_k` is needed.
         q_scale, k_scale, v_scale: what elements of 8 bits are to be multiplied by: numbers, or
-            arrays of Float32 that broadcast to (batches, heads) of their operand.
+            arrays of Float32 that broadcast to (batches, heads) of their operand. Those of `q` and
+            `k` are positive; where one of an array is negative, the results of its head are NaN.
         layout: see above.
         out: the array to write; by default a new one.
         return_lse: return (out, lse), with the natural logarithm of each row's sum of exponents:
@@ -248,7 +249,7 @@ HOPPER_CONFIGS = {
     192: (
         hopper.Config((128, 96), persistent=True),
         hopper.Config((128, 112), persistent=True),
-        hopper.Config((128, 64), persistent=True),
+        hopper.Config((128, 64), query_stages=2, persistent=True, between=False),
     ),
     256: (
         hopper.Config((128, 80), persistent=True),
