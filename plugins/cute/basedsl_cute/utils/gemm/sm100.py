@@ -133,9 +133,9 @@ def epilogue_tma_store(
     and `mma_tile_coord_mnl` the coordinates of the tile of C, in tiles of the MMA and batches.
 
     `num_tiles_executed` tells stages of `sC` from tile to tile; `epilogue_op` is a function of a
-    vector of C's elements, which returns one (DSLTypeError otherwise). `acc_pipeline` is the `PipelineUmmaAsync` of the accumulators,
-    `acc_consumer_state` their state, which is returned advanced; `c_pipeline` is the
-    `PipelineTmaStore` of the stages of `sC`.
+    vector of C's elements, which returns one (DSLTypeError otherwise). `acc_pipeline` is the
+    `PipelineUmmaAsync` of the accumulators, `acc_consumer_state` their state, which is returned
+    advanced; `c_pipeline` is the `PipelineTmaStore` of the stages of `sC`.
     """
     accumulators = transform_partitioned_tensor_layout(tCtAcc_base)
     whole_c = transform_partitioned_tensor_layout(tCgC)
