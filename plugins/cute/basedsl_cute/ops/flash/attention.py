@@ -433,7 +433,7 @@ def _results(
         steps = (1, rows, heads * rows)
         lse_view = lib.view(lse, (rows, heads, batches), steps)
     parts = logs = None
-    if getattr(config, "splits", 1) > 1:
+    if getattr(config, "splits", 1) > 1 and not config.cluster:
         many = config.splits * batches
         parts = lib.empty((many, rows, heads, extents.head_v), f32, q)
         width = extents.head_v
@@ -494,7 +494,7 @@ def _launch(
         hopper.forward(q, k, v, target, lse, extras, scales, *scalars, variant, config, on, packing)
     elif cute.const_expr(isinstance(config, blackwell.Config)):
         blackwell.forward(q, k, v, target, lse, scale, blocks, variant, config, on)
-    elif cute.const_expr(config.splits > 1):
+    elif cute.const_expr(config.splits > 1 and not config.cluster):
         parts = rows_of_heads(parts, head_v, 2)
         ampere.forward(
             q, k, v, parts, logs, lengths, extras, scale, batches, longest, variant, config, on
