@@ -81,6 +81,8 @@ class Options:
     SHARED_VARIABLES: ClassVar[Mapping[str, tuple[str, Callable[[str], str]]]] = {
         "MLIR_ENABLE_DUMP": ("print_ir_after_all", is_set),
     }
+    #: The variable, without prefix, whose text has options as a command line does; "" for none.
+    TEXT_VARIABLE: ClassVar[str] = ""
     #: Prefixes of variables that are read after those of PREFIX, where other programs set them.
     OTHER_PREFIXES: ClassVar[tuple[str, ...]] = ()
 
@@ -207,7 +209,8 @@ class Options:
         cls, environment: Mapping[str, str] | None = None, **overrides: Any
     ) -> Self:
         """Return the record that the environment describes, with `overrides` on top. Variables with
-        this prefix that belong to no option are ignored; `unknown_variables` finds them.
+        this prefix that belong to no option are ignored; `unknown_variables` finds them. What the
+        variable TEXT_VARIABLE says comes before the variables of single options.
         """
         env = os.environ if environment is None else environment
         _refuse_unknown(cls, overrides)
@@ -227,7 +230,17 @@ class Options:
         _read_other_variables(cls, env, values, overrides)
         if values.get("debug"):
             values = _debug_values(cls) | values
-        return cls(**values)
+        record = cls(**values)
+        variable = cls.PREFIX + cls.TEXT_VARIABLE
+        if not cls.TEXT_VARIABLE or not env.get(variable):
+            return record
+        try:
+            return record.parse(env[variable])._changed(overrides)
+        except OptionError as error:
+            problem, hint = error.message, error.hint
+        except ValueError as error:  # of shlex: a quotation that is not closed
+            problem, hint = str(error), None
+        raise OptionError(f"{variable}={env[variable]!r}: {problem}", hint=hint)
 
     def parse(self, text: str) -> Self:
         """This record with changes written in `text` as on a command line: `--opt-level 3`."""
@@ -296,7 +309,8 @@ class Options:
         """Return all variables that `from_environment` reads."""
         known = tuple(variable for info in cls.describe() for variable in info.variables)
         further = (p + suffix for suffix in _variables(cls) for p in _prefixes(cls))
-        return (*known, NO_PLUGINS, *further)
+        text = (cls.PREFIX + cls.TEXT_VARIABLE,) if cls.TEXT_VARIABLE else ()
+        return (*known, NO_PLUGINS, *further, *text)
 
     @classmethod
     def spellings(cls) -> list[tuple[str, str]]:

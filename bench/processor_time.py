@@ -1,4 +1,4 @@
-"""Two checkouts in turns, by processor time: whole processes, tracing and compiling.
+"""Two checkouts in turns, by processor time: whole processes, tracing, compiling; and calls.
 
     python bench/processor_time.py BASE NEW [--rounds N] [--only WORD]
 
@@ -11,11 +11,15 @@ Starts are whole processes of `start_programs`, "compiled" with an empty disk ca
 with a full one. A trace is that of 2,000 operations without control flow, a compilation that of 300
 lines with loops and branches (toy), of examples of cute for sm_90a, ptxas included where there is
 one: the least of several in a process. Bytecode is written before.
+
+Calls are those of `calls.py`, of each checkout its own: the median of batches in a process, in
+nanoseconds by the clock. They need a quiet core: `taskset -c 3 python bench/processor_time.py ...`.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import subprocess
@@ -81,6 +85,19 @@ for _ in range(4):
 print(min(took) * 1e3)
 """
 )
+CALLS = (
+    HEAD
+    + """
+import json
+sys.modules["numba"] = None  # the peer
+sys.path.insert(0, sys.argv[2])
+import calls
+
+medians = calls.measure_calls(21)
+empty = medians.pop("empty")
+print(json.dumps({name: one - empty for name, one in medians.items()}))
+"""
+)
 
 
 def cases() -> dict[str, tuple[str, str]]:
@@ -91,6 +108,7 @@ def cases() -> dict[str, tuple[str, str]]:
         for state in ("compiled", "loaded")
     }
     return starts | {
+        "calls": ("calls", ""),
         "trace of 2,000 operations": ("toy", "trace"),
         "compilation of 300 lines": ("toy", "compile"),
         "compilation of a layer norm": ("cute", "norm"),
@@ -105,21 +123,25 @@ class Checkout:
         self.root, self.folder = root, folder
         folder.mkdir()
         self.environment = environment_of(root, folder) | {"CUTE_DSL_ARCH": "sim"}
-        for kind, text in (("toy", TOY), ("cute", CUTE)):
+        for kind, text in (("toy", TOY), ("cute", CUTE), ("calls", CALLS)):
             (folder / f"{kind}.py").write_text(text)
 
-    def measure(self, kind: str, name: str) -> float:
-        """Milliseconds of processor time of one case."""
+    def measure(self, case: str, kind: str, name: str) -> dict[str, float]:
+        """Measure a case in one process; return the rows by name: several of calls, else one."""
         if kind in ("compiled", "loaded"):
             program = self.root / "bench" / "start_programs" / f"{name}.py"
             cache = self.folder / f"cache_{name}"
             with tempfile.TemporaryDirectory() as empty:
                 folder = cache if kind == "loaded" else Path(empty)
                 more = {"BASEDSL_CACHE": "1", "BASEDSL_CACHE_DIR": str(folder)}
-                return self._run([str(program)], more)[0]
+                return {case: self._run([str(program)], more)[0]}
+        if kind == "calls":
+            text = self._run([str(self.folder / "calls.py"), name, str(self.root / "bench")], {})[1]
+            found = json.loads(text.splitlines()[-1])
+            return {f"call: {one}, ns": float(value) for one, value in found.items()}
         places = [str(self.root / "examples" / "cute"), str(self.root / "bench" / "start_programs")]
         printed = self._run([str(self.folder / f"{kind}.py"), name, *places], {})[1]
-        return float(printed.splitlines()[-1])
+        return {case: float(printed.splitlines()[-1])}
 
     def _run(self, command: list[str], more: dict[str, str]) -> tuple[float, str]:
         process = subprocess.Popen(
@@ -150,16 +172,19 @@ def main() -> None:
             Checkout(path.resolve(), Path(name, side))
             for path, side in ((given.base, "base"), (given.new, "new"))
         ]
-        for case in chosen.values():  # writes bytecode, fills caches
+        for one, case in chosen.items():  # writes bytecode, fills caches
             for checkout in pair:
-                checkout.measure(*case)
-        taken: dict[str, list[list[float]]] = {one: [[], []] for one in chosen}
+                checkout.measure(one, *case)
+        taken: dict[str, list[list[float]]] = {}
         for turn in range(given.rounds):
             for one, case in chosen.items():
                 for side in (0, 1) if turn % 2 == 0 else (1, 0):
-                    taken[one][side].append(pair[side].measure(*case))
+                    for row, value in pair[side].measure(one, *case).items():
+                        taken.setdefault(row, [[], []])[side].append(value)
     print(f"{'processor time, ms':<32} {'base':>8} {'new':>8}  ratio (quartiles)")
     for one, (base, new) in taken.items():
+        if not base or not new:  # a call that one checkout's `calls.py` does not have
+            continue
         ratios = [b / a for a, b in zip(base, new, strict=True)]
         low, middle, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
         medians = statistics.median(base), statistics.median(new)

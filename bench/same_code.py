@@ -193,7 +193,7 @@ def run_tests(checkout: Path, tests: list[str], env: dict[str, str], jobs: int) 
     """The names of tests that fail. Each file's tests run in one process, in their order."""
     options = ["-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-p", PLUGIN.stem]
     options += ["-n", str(jobs), "--dist", "loadfile", fuzz_option(checkout), str(RANDOM_PROGRAMS)]
-    options += ["-p", "no:randomly", "--hypothesis-seed=0"]
+    options += ["-p", "no:randomly", "-p", "no:benchmark", "--hypothesis-seed=0"]
     command = [sys.executable, "-m", "pytest", *options, *tests]
     done = subprocess.run(
         command, cwd=checkout, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
@@ -21,6 +22,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--require-gpu", action="store_true", default=False, help="fail where there is no GPU"
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect the tests without looking for garbage among them, then or later: they are two million
+    objects that stay, and each search of them takes a second.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -3,11 +3,11 @@
     python bench/gpu/candidates.py --out table.json [--random 200 --seed 0] [--from random.json]
 
 For each product that is listed, it times the configurations that the model of `ops.hopper` ranks
-first, and tiles that give every multiprocessor one or two of them, against cuBLAS, in CUDA graphs,
-in turns, with operands that are beyond the L2 cache. The model is fitted to such tables. BFloat16,
-which takes as long, is measured as Float16. `--from` takes the products of an output of `shapes.py`
-whose ratio is below `--below`. Kernels are compiled before, by processes that share the cache on
-disk.
+first, and tiles that give every multiprocessor one or two of them, against cuBLAS, whose kernels it
+names, in CUDA graphs, in turns, with operands that are beyond the L2 cache. The model is fitted to
+such tables. BFloat16, which takes as long, is measured as Float16. `--from` takes the products of
+an output of `shapes.py` whose ratio is below `--below`. Kernels are compiled before, by processes
+that share the cache on disk.
 """
 
 import argparse
@@ -315,6 +315,7 @@ def measured(torch, shape, configs):
     best = min((cfg for cfg in graphs if cfg != "torch"), key=found.get)
     return {
         "product": run.facts["product"],
+        "torch_kernels": kernels_of(torch, run.theirs, every[0]),
         "shape": shape,
         "torch": found.pop("torch"),
         "chosen": found.get(configs[0]),
@@ -325,11 +326,21 @@ def measured(torch, shape, configs):
     }
 
 
+def kernels_of(torch, call, operands):
+    """The names of the kernels of a call; those of cuBLAS tell tiles, stages and clusters."""
+    (a, b), out = operands
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        call(a, b, out)
+        torch.cuda.synchronize()
+    return [event.key for event in profile.key_averages() if event.self_device_time_total]
+
+
 def line(row):
     ours = row["chosen"] or float("nan")
     return (
         f"{row['product']:<34} torch {row['torch']:8.2f}  chosen {row['torch'] / ours:6.3f}  best "
-        f"{row['torch'] / row['best']:6.3f}  error {row['error']:.2f}  {row['best_config']}"
+        f"{row['torch'] / row['best']:6.3f}  error {row['error']:.2f}  {row['best_config']}  "
+        f"{' '.join(row['torch_kernels'])}"
     )
 
 

@@ -7,8 +7,9 @@ draws that were to be left out), and gradients of `matmul`. Inputs are fresh ran
 results are compared with float64. Contenders take turns between CUDA
 events, in rows of launches while the device is busy; medians. Times in us; GB/s of what is read
 and written once; ratios of a contender's time to ours, above 1 where ours is faster. "host" is what
-a call takes on the host, in us, of ours and the contenders; "Python" counts launches from Python in
-ten of our calls, which should be none: why is said before.
+a call takes on the host, in us, of ours and the contenders, "device" what its kernels take
+together, by CUPTI: where the host takes longer, ratios are of the host. "Python" counts launches
+from Python in ten of our calls, which should be none: why is said before.
 """
 
 import argparse
@@ -272,6 +273,17 @@ def on_the_host(function, inputs, calls=30):
     return min(found)
 
 
+def on_the_device(function, inputs, calls=5):
+    """Microseconds of a call's kernels, copies and fills, without the gaps between them."""
+    function(*inputs)
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        for _ in range(calls):
+            function(*inputs)
+        torch.cuda.synchronize()
+    return sum(event.self_device_time_total for event in profile.key_averages()) / calls
+
+
 class Nothing(torch.autograd.Function):
     """A function whose backward pass does nothing but return new tensors."""
 
@@ -354,6 +366,7 @@ def main():
                 del contenders[contender]
         row.update(timed(contenders, inputs))
         row["host"] = {k: on_the_host(f, inputs) for k, f in contenders.items()}
+        row["device"] = {k: on_the_device(f, inputs) for k, f in contenders.items()}
         ran.clear()
         for _ in range(10):
             ours(*inputs)
@@ -361,10 +374,12 @@ def main():
         failed = failed or row["error"] > MOST_ERROR
         speed = f"{moved / row['ours'] / 1e3:6.0f} GB/s" if moved else " " * 11
         ratios = "  ".join(f"{k} {row[k] / row['ours']:.2f}" for k in contenders if k != "ours")
-        host = ", ".join(f"{time:.0f}" for time in row["host"].values())
+        host, device = (
+            ", ".join(f"{time:.0f}" for time in row[kind].values()) for kind in ("host", "device")
+        )
         print(
             f"{name:<44} {row['ours']:8.1f} us {speed}  {ratios}  error {row['error']:.1e}  "
-            f"host {host}  Python {row['python']}",
+            f"host {host}  device {device}  Python {row['python']}",
             flush=True,
         )
         rows.append(row)

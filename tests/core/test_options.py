@@ -258,3 +258,22 @@ def test_a_prefix_of_other_programs_is_read_last():
     )
     assert Theirs.from_environment({"THEIRS_ARCH": "a", "OURS_ARCH": "b"}).arch == "b"
     assert not Theirs.unknown_variables({"THEIRS_ELSE": "1"})
+
+
+def test_a_variable_with_options_as_on_a_command_line():
+    @dataclass(frozen=True, kw_only=True)
+    class Told(Options, prefix="TOLD_"):
+        TEXT_VARIABLE = "OPTIONS"
+
+    read = Told.from_environment
+    assert read({"TOLD_OPTIONS": "--opt-level 1 --keep-ir"}) == Told(opt_level=1, keep=("ir",))
+    assert read({"TOLD_OPTIONS": "--opt-level 1", "TOLD_OPT_LEVEL": "3"}).opt_level == 1
+    assert read({"TOLD_OPTIONS": "--opt-level 1"}, opt_level=0).opt_level == 0
+    assert read({"TOLD_OPTIONS": ""}) == Told()
+    assert not Told.unknown_variables({"TOLD_OPTIONS": "--keep-ir"})
+    for text, message in (
+        ("--optlevel 1", "there is no option --optlevel"),
+        ("--dump-dir 'a", "No closing quotation"),
+    ):
+        with pytest.raises(OptionError, match=f"TOLD_OPTIONS=.*: {message}"):
+            read({"TOLD_OPTIONS": text})

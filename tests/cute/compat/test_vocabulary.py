@@ -111,6 +111,7 @@ def test_variables():
     for one in CuteOptions.__mro__:
         known |= {*vars(one).get("VARIABLES", ())}
     known |= {"LOG_TO_CONSOLE", "LOG_TO_FILE", "LOG_LEVEL"}  # of basedsl.logs
+    known.add(CuteOptions.TEXT_VARIABLE)
     assert {*vocabulary.VARIABLES} <= known
 
 

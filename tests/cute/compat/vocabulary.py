@@ -281,11 +281,15 @@ OPTIONS = {
 }  # fmt: skip
 OPTION_ERRORS = frozenset(("host-target", "iket"))
 
+# The command that prints what exported functions are linked with: its flags.
+AOT_CONFIG = ("--libdir", "--ldflags", "--libs", "--target", "--with-tvm-ffi")
+
 # Environment variables, without their prefix CUTE_DSL_, with a value for each.
 VARIABLES = {
     "ARCH": "sim", "KEEP": "ir", "DUMP_DIR": "dumps", "PRINT_IR": "1", "LOG_TO_CONSOLE": "1",
     "LOG_TO_FILE": "1", "LOG_LEVEL": "10", "LOG_AUTOTUNE": "1", "LINEINFO": "1",
     "CACHE_DIR": "cache", "DISABLE_FILE_CACHING": "1", "ENABLE_TVM_FFI": "1", "KEEP_PTX": "1",
+    "COMPILER_OPT": "--opt-level 2",
 }  # fmt: skip
 
 # What the simulator does not run, and says so.
@@ -340,6 +344,7 @@ def rows() -> list[tuple[str, dict[str, list[str]]]]:
         ("kernel(...).launch(...)", LAUNCH.split(), LAUNCH_ERRORS),
         ("options of cute.compile", list(OPTIONS), OPTION_ERRORS),
         ("variables CUTE_DSL_...", list(VARIABLES), frozenset()),
+        ("the command aot_config", list(AOT_CONFIG), frozenset()),
     ):
         marks = {WORKS: [n for n in names if n not in errors], ON_GPU: [], ERROR: sorted(errors)}
         found.append((shown, marks))

@@ -92,8 +92,11 @@ def test_the_kernel_for_hopper(qkv, options, wanted, tile):
 
 
 @pytest.mark.slow
-def test_blocks_of_hopper_that_stay_for_many_tiles(qkv):
-    config = hopper.Config((64, 64), query_stages=2, turns=True, persistent=True)
+@pytest.mark.parametrize(
+    "options", [{"query_stages": 2, "turns": True}, {"ahead": True, "late": 3}, {"between": False}]
+)
+def test_blocks_of_hopper_that_stay_for_many_tiles(qkv, options):
+    config = hopper.Config((64, 64), persistent=True, **options)
     out, lse = attention(*qkv, return_lse=True, config=config, causal=True)
     values, logs = reference(*qkv, right=0)
     close(out, values)
@@ -234,10 +237,11 @@ class TestDecoding:
         close(out, values)
         close(lse, logs, 2e-3)
 
-    def test_splits_with_sinks(self):
+    @pytest.mark.parametrize("cluster", [False, True])
+    def test_splits_with_sinks(self, cluster):
         q, k, v = normal(1, 2, 4, 32), normal(1, 300, 1, 32, seed=1), normal(1, 300, 1, 32, seed=2)
         sinks = np.float32([1, 2, 3, 4])
-        config = Config((16, 32), 1, packed=4, splits=3)
+        config = Config((16, 32), 1, packed=4, splits=3, cluster=cluster)
         out = attention(q, k, v, sinks=sinks, config=config, causal=True)
         values, logs = reference(q, k, v, right=0)
         total = np.logaddexp(logs, sinks[:, None])

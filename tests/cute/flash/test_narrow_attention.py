@@ -43,9 +43,10 @@ def check(q, k, v, wanted, factors=(1.0, 1.0, 1.0), **options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("keys", [64, 96])
-def test_a_causal_mask(keys):
+@pytest.mark.parametrize("options", [{}, {"late": 4, "ahead": True, "computed": 3}])
+def test_a_causal_mask(keys, options):
     q, k, v = normal(1, 70, 2, 64), normal(1, 100, 1, 64, seed=1), normal(1, 100, 1, 64, seed=2)
-    check(q, k, v, {"right": 0}, causal=True, config=hopper.Config((64, keys)))
+    check(q, k, v, {"right": 0}, causal=True, config=hopper.Config((64, keys), **options))
 
 
 @pytest.mark.slow
@@ -53,6 +54,17 @@ def test_factors_of_heads_and_batches():
     q, k, v = normal(2, 130, 2, 64), normal(2, 90, 1, 64, seed=1), normal(2, 90, 1, 128, seed=2)
     draw = np.random.default_rng(3).uniform
     check(q, k, v, {}, (np.float32(draw(0.5, 2, (2, 2))), 0.5, np.float32(draw(0.5, 2, (2, 1)))))
+
+
+@pytest.mark.slow
+def test_factors_of_zero_and_negative_ones():
+    q, k, v = normal(1, 70, 3, 64), normal(1, 70, 3, 64, seed=1), normal(1, 70, 3, 64, seed=2)
+    factors = np.float32([[0.0, -1.0, 1.0]])
+    out = attention(q, k, v, causal=True, q_scale=factors)
+    values, _ = reference(np.float64(q) * np.float64(factors)[:, None, :, None], k, v, right=0)
+    assert np.isnan(np.float64(out[:, :, 1])).all()
+    shown = [0, 2]
+    np.testing.assert_allclose(np.float64(out[:, :, shown]), values[:, :, shown], atol=0.1)
 
 
 @pytest.mark.slow
@@ -72,10 +84,13 @@ HALF = np.zeros((1, 8, 4, 64), np.float16)
     ("x", "options", "message"),
     [
         (HALF, {"q_scale": 2.0}, "q_scale goes with elements of 8 bits, not Float16"),
+        (Q, {"q_scale": -2.0}, "q_scale is -2.0"),
+        (Q, {"k_scale": float("nan")}, "k_scale is nan"),
         (Q, {"k_scale": np.ones(3, np.float32)}, r"k_scale is \(3,\) of float32, not Float32 that"),
         (Q, {"v_scale": np.ones(4)}, "v_scale is .* of float64, not Float32"),
         (Q, {"config": Config()}, "no kernel for packed or paged sequences, nor by mma.sync"),
         (Q, {"config": hopper.Config((64, 48))}, r"has no tile \(64, 48\)"),
+        (HALF, {"config": hopper.Config(computed=1)}, "computes no weights of Float16"),
         (Q, {"seqused_k": np.int32([4])}, "no kernel for packed or paged"),
         (Q, {"out": HALF.copy()}, "out is .* of float16, not .* of bfloat16"),
     ],

@@ -413,6 +413,5 @@ def scales_of(sa, sb):
 
 
 def run():
-    check(k=640, overlap=True)
-    check(m=192, n=128, groups=3, cluster=(1, 1))
-    check(scaled=False, interval=2, cluster=(2, 1), n=384)
+    check(m=192, n=128, k=640, groups=3, cluster=(1, 1), overlap=True)
+    check(n=128, scaled=False, interval=2, cluster=(2, 1))

@@ -47,6 +47,7 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         "KEEP_SASS": ("keep", kept("sass")),
     }
     OTHER_PREFIXES: ClassVar[tuple[str, ...]] = ("CUTLASS_",)
+    TEXT_VARIABLE: ClassVar[str] = "COMPILER_OPT"
 
     arch: str = option(
         "",

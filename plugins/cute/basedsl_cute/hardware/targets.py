@@ -65,6 +65,13 @@ class Target:
         """The end of the name: "a" for one architecture's own code, "f" for its family's, or ""."""
         return _parts(self.name)[1] if self.is_gpu else ""
 
+    @property
+    def global_access_bytes(self) -> int:
+        """The bytes of the widest load and store of global memory: 32 from sm_100 on (PTX ISA, "ld"
+        and "st", `.v4.b64`), else 16, and 16 on the simulator too.
+        """
+        return 32 if self.capability >= (10, 0) else 16
+
     def features(self, needed: int = 0) -> str:
         """Return LLVM's NVPTX feature string, for PTX of at least the version `needed`."""
         return f"+ptx{max(self.ptx, needed)}"

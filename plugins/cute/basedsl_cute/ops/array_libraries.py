@@ -22,7 +22,7 @@ class ArrayLibrary(ABC):
     @abstractmethod
     def key(self, x: Any) -> Hashable:
         """A cache key of everything that a kernel for the array depends on: extents, strides,
-        element type, address modulo 16, device. Raises DSLTypeError for an array that needs a
+        element type, address modulo 32, device. Raises DSLTypeError for an array that needs a
         gradient while gradients are recorded.
         """
 
@@ -67,7 +67,7 @@ class ArrayLibrary(ABC):
 class _NumPy(ArrayLibrary):
     def key(self, x: Any) -> Hashable:
         address = x.__array_interface__["data"][0]
-        return x.shape, x.strides, x.dtype, address & 15, x.flags.writeable
+        return x.shape, x.strides, x.dtype, address & 31, x.flags.writeable
 
     def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
         return np.empty(shape, dtype)
@@ -91,7 +91,7 @@ class _CuPy(ArrayLibrary):
         self.cupy = sys.modules["cupy"]
 
     def key(self, x: Any) -> Hashable:
-        return x.shape, x.strides, x.dtype, x.data.ptr & 15, x.data.device_id
+        return x.shape, x.strides, x.dtype, x.data.ptr & 31, x.data.device_id
 
     def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
         return self.cupy.empty(shape, dtype)
@@ -125,7 +125,7 @@ class _Torch(ArrayLibrary):
                 "this computes no gradients, and an operand requires one",
                 hint="call it under torch.no_grad(), or pass x.detach()",
             )
-        return x.shape, x.stride(), x.dtype, x.data_ptr() & 15, x.get_device(), x.is_neg()
+        return x.shape, x.stride(), x.dtype, x.data_ptr() & 31, x.get_device(), x.is_neg()
 
     def records(self, *arrays: Any) -> bool:
         if self.torch.is_grad_enabled():

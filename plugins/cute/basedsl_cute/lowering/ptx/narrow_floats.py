@@ -220,7 +220,17 @@ class NarrowFloats:
             self._pack(high, low, instruction)
             for low, high in zip(lanes[::2], lanes[1::2], strict=True)
         ]
-        packed = b.emit("vector.from_elements", [b.ir.VectorType.get([len(words)], b.i16)], words)
+        element = b.i16
+        if shape[0] % 4 == 0:
+            # LLVM joins halves by shifts, of which ptxas makes permutations of bytes; of this it
+            # makes conversions that keep the other half.
+            element = b.ir.IntegerType.get_signless(32)
+            text, constraints = "mov.b32 $0, {$1, $2};", "=r,h,h"
+            words = [
+                b.assembly(text, constraints, [element], list(pair))
+                for pair in zip(words[::2], words[1::2], strict=True)
+            ]
+        packed = b.emit("vector.from_elements", [b.ir.VectorType.get([len(words)], element)], words)
         return b.emit("vector.bitcast", [b.ir.VectorType.get(shape, b.i8)], [packed])
 
     def _pack(self, high: Any, low: Any, instruction: str) -> Any:

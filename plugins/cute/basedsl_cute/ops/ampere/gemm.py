@@ -21,6 +21,7 @@ from basedsl_cute.ops.ampere.mainloop import (
     FragmentLoader,
     WarpEpilogue,
     check_tile,
+    for_fragments,
     instruction,
     make_mma,
 )
@@ -156,8 +157,8 @@ def gemm_kernel(
     dtype = a.element_type
     thread = arch.thread_idx()[0]
     major_a, major_b = sm90.LayoutEnum.from_tensor(a), sm90.LayoutEnum.from_tensor(b)
-    layout_a = sm90.make_smem_layout_a(major_a, cfg.tile, dtype, stages)
-    layout_b = sm90.make_smem_layout_b(major_b, cfg.tile, dtype, stages)
+    layout_a = for_fragments(sm90.make_smem_layout_a(major_a, cfg.tile, dtype, stages), dtype)
+    layout_b = for_fragments(sm90.make_smem_layout_b(major_b, cfg.tile, dtype, stages), dtype)
     smem = cute.utils.SmemAllocator()
     sa = smem.allocate_tensor(dtype, layout_a, 1024)
     sb = smem.allocate_tensor(dtype, layout_b, 1024)

@@ -68,6 +68,17 @@ def columns_of_a_turn(cfg):
     return math.gcd(4 * VECTOR, cfg.tile[1] // cfg.warps[1])
 
 
+def for_fragments(layout, dtype):
+    """The layout of an operand's stages, with the swizzle that loads of fragments want.
+
+    Of 64-bit elements, 16 threads load 4 x 4 at once: in lines of 128 bytes, runs of 32 bytes that
+    are to be in different banks. The swizzle of TMA and ldmatrix permutes runs of 16.
+    """
+    if dtype.width != 64:
+        return layout
+    return cute.make_composed_layout(cute.make_swizzle(2, 2, 2), layout.offset, layout.outer)
+
+
 class FragmentLoader:
     """A thread's loads of its fragments of an operand from shared memory: ldmatrix if possible."""
 

@@ -293,6 +293,10 @@ def scales_of(
             )
         if isinstance(x, int | float):
             numbers[i] = float(x)
+            if i < 2 and not 0 < numbers[i] < math.inf:
+                raise DSLTypeError(
+                    f"attention: {name} is {x}", hint=f"{name} is a positive finite number"
+                )
             continue
         _check_array(lib, name, x)
         heads = extents.heads if i == 0 else extents.key_heads

@@ -101,7 +101,8 @@ def attention(
         block_table: an Int32 array (batches, pages) of pages of a cache; `k` and `v` are (all
             pages, rows of a page, heads, head) then, and `seqused_k` is needed.
         q_scale, k_scale, v_scale: what elements of 8 bits are to be multiplied by: numbers, or
-            arrays of Float32 that broadcast to (batches, heads) of their operand.
+            arrays of Float32 that broadcast to (batches, heads) of their operand. Those of `q` and
+            `k` are positive; where one of an array is negative, the results of its head are NaN.
         layout: see above.
         out: the array to write; by default a new one.
         return_lse: return (out, lse), with the natural logarithm of each row's sum of exponents:
@@ -248,7 +249,7 @@ HOPPER_CONFIGS = {
     192: (
         hopper.Config((128, 96), persistent=True),
         hopper.Config((128, 112), persistent=True),
-        hopper.Config((128, 64), persistent=True),
+        hopper.Config((128, 64), query_stages=2, persistent=True, between=False),
     ),
     256: (
         hopper.Config((128, 80), persistent=True),
@@ -432,7 +433,7 @@ def _results(
         steps = (1, rows, heads * rows)
         lse_view = lib.view(lse, (rows, heads, batches), steps)
     parts = logs = None
-    if getattr(config, "splits", 1) > 1:
+    if getattr(config, "splits", 1) > 1 and not config.cluster:
         many = config.splits * batches
         parts = lib.empty((many, rows, heads, extents.head_v), f32, q)
         width = extents.head_v
@@ -493,7 +494,7 @@ def _launch(
         hopper.forward(q, k, v, target, lse, extras, scales, *scalars, variant, config, on, packing)
     elif cute.const_expr(isinstance(config, blackwell.Config)):
         blackwell.forward(q, k, v, target, lse, scale, blocks, variant, config, on)
-    elif cute.const_expr(config.splits > 1):
+    elif cute.const_expr(config.splits > 1 and not config.cluster):
         parts = rows_of_heads(parts, head_v, 2)
         ampere.forward(
             q, k, v, parts, logs, lengths, extras, scale, batches, longest, variant, config, on

@@ -22,6 +22,7 @@ from basedsl_cute.ops.flash.softmax import (
     OnlineSoftmax,
     as_rows,
     as_wgmma_operand,
+    blocks_of,
     narrow_weights,
     scale_rows,
 )
@@ -45,6 +46,10 @@ ROWS = 64  # of a warpgroup's wgmma
 L2_BYTES = 32 << 20
 # Weights of 8 bits are multiplied by two to the power of this: at most 256 of e4m3's 448.
 NARROW_OFFSET = 8
+LEAST_SCALE = 2.0**-100
+# Tasks that the producer leaves for consumers, of up to two stages of queries: those of which warps
+# still write results, and the next.
+NOTES = 4
 # Sections of heads, of which blocks that stay get equal work.
 MOST_SECTIONS = 6
 
@@ -61,6 +66,10 @@ class Config:
     sums are scaled between the two products of a tile of keys, while the tensor cores work on the
     first; with `pinned`, weights are summed under the exponentials: both take a few registers more.
     Results are written in vectors of 16 bytes if `is_wide`, to which their rows are aligned then.
+    Of each eight columns of scores, the last `late` are made into weights behind the wait for the
+    values, so that the conversion of the others runs under their exponentials. With `ahead` warps
+    wait for the next keys and values before their turn. Of each eight weights of 8 bits,
+    `computed` are made by multiplications, since their exponentials take longer than products.
     `box` is 0, or for packed and paged sequences the keys of one load: a divisor of the tile's
     keys, and of the rows of a page.
     """
@@ -75,6 +84,9 @@ class Config:
     pinned: bool = True
     is_wide: bool = True
     box: int = 0
+    late: int = 0
+    ahead: bool = False
+    computed: int = 0
 
     @property
     def groups(self) -> int:
@@ -138,6 +150,7 @@ def forward_kernel(
     barriers = [smem.allocate_array(cute.Int64, 2 * stages) for stages in depths]
     layouts = smem_layouts(dtype, head_k, head_v, cfg)
     sq, sk, sv = (smem.allocate_tensor(dtype, layout, 1024) for layout in layouts)
+    notes = smem.allocate_tensor(cute.Int32, cute.make_layout((8, NOTES)), 16)
 
     warp = arch.make_warp_uniform(arch.warp_idx())
     agents = pipeline.Agent.Thread
@@ -161,7 +174,7 @@ def forward_kernel(
         arch.setmaxregister_decrease(cfg.registers[0])
         if warp == 0:
             sides = ((load_q, tma_q, sq), (load_k, tma_k, sk), (load_v, tma_v, sv))
-            producer(pipes, sides, walk, work, key_group, packing, (head_k, head_v), cfg)
+            producer(pipes, sides, walk, work, key_group, packing, notes, (head_k, head_v), cfg)
     else:
         arch.setmaxregister_increase(cfg.registers[1])
         lane = thread - 128
@@ -173,12 +186,13 @@ def forward_kernel(
         acc = cute.make_rmem_tensor(mma_o.partition_shape_C((m, head_v)), cute.Float32)
         scores = cute.make_rmem_tensor(mma_s.partition_shape_C((m, n)), cute.Float32)
         if cute.const_expr(dtype.width == 8):
-            weights, operand = narrow_weights(scores, dtype)
+            ordered, weights, operand = narrow_weights(scores, dtype)
         else:
-            weights = cute.make_rmem_tensor(scores.layout, dtype)
+            ordered, weights = scores, cute.make_rmem_tensor(scores.layout, dtype)
             operand = as_wgmma_operand(weights)
         coords = as_rows(own_s.partition_C(cute.make_identity_tensor((m, n))))
         sums, by_row = as_rows(acc), as_rows(scores)
+        parts = parts_of(scores, cfg)
         scales = cute.make_rmem_tensor((cute.size(sums, mode=[0]),), cute.Float32)
         softmax = OnlineSoftmax(
             cute.size(sums, mode=[0]),
@@ -190,7 +204,14 @@ def forward_kernel(
         if group == cfg.groups:
             give_turn(group, work < walk.total, cfg)
         while work < walk.total:
-            tile, head, batch, low, number = walk.task(work)
+            if cute.const_expr(cfg.query_stages == 1):
+                # ptxas takes this loop for divergent, and computes descriptors in each thread, if
+                # the barrier that it arrives at below is the same one in each task.
+                at_q.state.index = work >> 31
+            query_stage = at_q.wait()
+            note = at_q.state.count % NOTES
+            advance(at_q)
+            tile, head, batch, low, number = read_note(notes, note)
             own_scale = scale
             if cute.const_expr(operand_scales[0] is not None):
                 own_scale = scale * operand_scales[0][head, batch]
@@ -198,13 +219,7 @@ def forward_kernel(
                 own_scale = own_scale * operand_scales[1][head // key_group, batch]
             is_scaled = any(x is not None for x in operand_scales[:2])
             if cute.const_expr(is_scaled and not variant.is_scored):
-                softmax.factor = own_scale * LOG2_E
-            if cute.const_expr(cfg.query_stages == 1):
-                # ptxas takes this loop for divergent, and computes descriptors in each thread, if
-                # the barrier that it arrives at below is the same one in each task.
-                at_q.state.index = work >> 31
-            query_stage = at_q.wait()
-            advance(at_q)
+                softmax.factor = positive(own_scale) * LOG2_E
             stage = at_k.wait_and_advance()
             take_turn(group, cfg)
             multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
@@ -220,12 +235,17 @@ def forward_kernel(
             stage.release()
             adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1)
             softmax.update(by_row)
-            weights.store(scores.load().to(dtype).reshape(weights.shape))
+            weights.store(ordered.load().to(dtype).reshape(weights.shape))
+            if cute.const_expr(cfg.ahead):
+                if number >= low:
+                    at_k.wait()
             while number >= low:
-                stage = at_k.wait_and_advance()
+                stage = at_k.wait_and_advance(True if cfg.ahead else None)
+                if cute.const_expr(cfg.ahead):
+                    at_v.wait()
                 take_turn(group, cfg)
                 multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
-                held = at_v.wait_and_advance()
+                held = at_v.wait_and_advance(True if cfg.ahead else None)
                 if cute.const_expr(cfg.between):
                     rescale(sums, scales)
                 multiply_values(mma_o, acc, operand, rv, held.index)
@@ -235,8 +255,11 @@ def forward_kernel(
                 warpgroup.wait_group(1)
                 stage.release()
                 adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1)
-                for r, factor in enumerate(softmax.update(by_row)):
+                factors, bases = softmax.rise(by_row)
+                for r, factor in enumerate(factors):
                     scales[r] = factor
+                for part, is_computed in parts[0]:
+                    softmax.weigh(part, bases, is_computed)
                 if cute.const_expr(cfg.pinned):
                     # LLVM would sink the sums behind the wait below.
                     pin_in_registers(softmax.total)
@@ -248,14 +271,16 @@ def forward_kernel(
                 held.release()
                 if cute.const_expr(not cfg.between):
                     rescale(sums, scales)
-                weights.store(scores.load().to(dtype).reshape(weights.shape))
+                for part, is_computed in parts[1]:
+                    softmax.weigh(part, bases, is_computed)
+                weights.store(ordered.load().to(dtype).reshape(weights.shape))
             query_stage.release()
             held = at_v.wait_and_advance()
             if cute.const_expr(cfg.between):
                 rescale(sums, scales)
             multiply_values(mma_o, acc, operand, rv, held.index)
             # Found again, since registers are few in the loop above.
-            row, own_head, own_batch = walk.at(work)
+            row, own_head, own_batch, _, _ = read_note(notes, note)
             slot = own_batch if packing is None else packing.query_batch(own_batch)
             places = (walk.sequence_of(own_batch), slot, slot, cute.Boolean(True))
             warpgroup.wait_group(0)
@@ -273,6 +298,27 @@ def forward_kernel(
             work = walk.following(work)
 
 
+def parts_of(scores, cfg):
+    """The columns of scores that are made into weights ahead of the wait for the values, and those
+    behind it: pairs of them, by rows, and if they are computed by multiplications.
+    """
+    blocks = cute.size(scores) // 4
+    middle = blocks - blocks * cfg.late // 8
+    made = []
+    for first, last in ((0, middle), (middle, blocks)):
+        cut = last - (last - first) * cfg.computed // 8
+        pieces = ((first, cut, False), (cut, last, True))
+        made.append([(as_rows(blocks_of(scores, a, b)), kind) for a, b, kind in pieces if a < b])
+    return made
+
+
+def positive(scale):
+    """The factor of products of which the largest are found before they are multiplied: NaN for a
+    negative one, and for zero, whose products with hidden scores would be NaN, next to nothing.
+    """
+    return cute.where(scale >= 0.0, arch.fmax(scale, LEAST_SCALE), float("nan"))
+
+
 def rescale(sums, scales):
     """Multiply each of a thread's rows by its number, behind the products that have been started:
     LLVM would do it ahead of them.
@@ -281,11 +327,28 @@ def rescale(sums, scales):
     scale_rows(sums, [scales[r] for r in range(cute.size(scales))])
 
 
+@cute.jit
+def write_note(notes, number, task: cute.Constexpr):
+    """Leave a task, as `Walk.task` returns it, for the consumers: its divisions take a thousand
+    cycles, which a producer has. They read it behind the barrier of the queries.
+    """
+    if arch.lane_idx() == 0:
+        for i, x in enumerate(task):
+            notes[i, number % NOTES] = cute.Int32(x)
+    arch.sync_warp()
+
+
+def read_note(notes, number):
+    """The task that the producer left as number `number` of the block."""
+    return [arch.make_warp_uniform(notes[i, number]) for i in range(5)]
+
+
 def advance(at):
     """Advance to the next stage; that of a ring of one stays."""
     if at.pipeline.num_stages == 1:
         at.state.count = at.state.count + 1
         at.state.phase = at.state.phase ^ 1
+        at.state.count = at.state.count + 1
     else:
         at.advance()
 
@@ -315,11 +378,14 @@ def give_turn_again(group, more, walk, work, cfg: cute.Constexpr):
 
 
 @cute.jit
-def producer(pipes, sides, walk, work, group, packing, heads: cute.Constexpr, cfg: cute.Constexpr):
+def producer(
+    pipes, sides, walk, work, group, packing, notes, heads: cute.Constexpr, cfg: cute.Constexpr
+):
     """Load the queries of each task, and keys and values from its last tile to its first."""
     at_q, at_k, at_v = [pipe.make_participants()[0] for pipe in pipes]
     while work < walk.total:
         tile, head, batch, low, number = walk.task(work)
+        write_note(notes, at_q.state.count, (tile, head, batch, low, number))
         place = walk.place(batch)
         area = walk.area(tile, head, place.sequence)
         where = (sides, heads, cfg, tile, batch, head, head // group)
@@ -343,9 +409,8 @@ def multiply_scores(mma, scores, rq, query_stage, rk, stage):
     """Start S = Q K^T with stages of queries and of keys."""
     mma.set(warpgroup.Field.ACCUMULATE, False)
     warpgroup.fence()
-    for b in cute.range_constexpr(cute.size(rq, mode=[2])):
-        cute.gemm(mma, scores, rq[None, None, b, query_stage], rk[None, None, b, stage], scores)
-        mma.set(warpgroup.Field.ACCUMULATE, True)
+    cute.gemm(mma, scores, rq[None, None, None, query_stage], rk[None, None, None, stage], scores)
+    mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.commit_group()
 
 
@@ -354,8 +419,7 @@ def multiply_values(mma, acc, weights, rv, stage):
     """Start O += P V with a stage of values."""
     mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.fence()
-    for b in cute.range_constexpr(cute.size(weights, mode=[2])):
-        cute.gemm(mma, acc, weights[None, None, b], rv[None, None, b, stage], acc)
+    cute.gemm(mma, acc, weights, rv[None, None, None, stage], acc)
     warpgroup.commit_group()
 
 
@@ -415,6 +479,11 @@ def forward(
         raise DSLTypeError(
             f"attention on Hopper has no tile {cfg.tile}",
             hint=f"queries are 64, 128 or 192, keys a multiple of {step} up to 256",
+        )
+    if cute.const_expr(cfg.computed and dtype.width != 8):
+        raise DSLTypeError(
+            f"attention on Hopper computes no weights of {dtype.__name__} by multiplications",
+            hint="computed= is for elements of 8 bits, whose weights have four significant bits",
         )
     layouts = smem_layouts(dtype, head_k, head_v, cfg)
     mma_s = sm90.make_trivial_tiled_mma(

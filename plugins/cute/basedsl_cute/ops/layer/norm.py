@@ -149,7 +149,8 @@ def _backward_plan(
     )
     record = ArrayRecord.of(z)
     device = HardwareInfo(record.device[1] if record.is_on_gpu else None)
-    most = 2 * device.get_device_multiprocessor_count()
+    # A block of a cluster has all registers: one more cluster would be one more round.
+    most = device.get_device_multiprocessor_count() * (2 if row.cluster == 1 else 1)
     blocks = max(min(-(-rows // row.rows), most // row.cluster), 1)
     sums = (weight is not None) + (bias is not None)
     given = (grad, z, weight, grad_z)

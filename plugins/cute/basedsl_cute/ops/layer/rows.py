@@ -36,7 +36,7 @@ _SHARE = 8192  # elements of a row that a block of a cluster has, before there a
 class RowPlan:
     """A block has `rows` rows of `columns` elements of `dtype`, each of them in the registers of
     `threads` threads, in vectors of `vector` elements; or the `cluster` blocks of a cluster share
-    one row.
+    one row. Accesses to global memory have up to `access` bytes.
     """
 
     dtype: Any
@@ -45,6 +45,7 @@ class RowPlan:
     threads: int
     rows: int
     cluster: int = 1
+    access: int = 16
 
     @property
     def block(self) -> int:
@@ -95,20 +96,35 @@ def row_plan(
             f"{operation}: a row has {columns} elements; {MOST_COLUMNS} are the most"
         )
     places = [(lib.address(x), x.dtype.itemsize) for x in arrays if x is not None]
-    vector = 128 // dtype.width
-    while columns % vector or any(at % min(16, vector * size) for at, size in places):
-        vector //= 2
+    vector, access = _widest_vector(columns, dtype, places)
     cluster = 1
     if columns > _ALONE and CLUSTERS.is_met_by(current_target()):
         while cluster < PORTABLE_CLUSTER and columns > cluster * _SHARE:
             cluster *= 2
     threads = arch.WARP_SIZE
-    while threads < _MOST_THREADS and columns > threads * cluster * _VECTORS * vector:
+    while threads < _MOST_THREADS and columns > threads * cluster * _VECTORS * min(
+        vector, 128 // dtype.width
+    ):
         threads *= 2
     if arch.WARP_SIZE < threads < _BLOCK:
         threads = _BLOCK
     rows = max(1, _BLOCK // threads) if cluster == 1 else 1
-    return RowPlan(dtype, columns, vector, threads, rows, cluster)
+    return RowPlan(dtype, columns, vector, threads, rows, cluster, access)
+
+
+def _widest_vector(columns: int, dtype: Any, places: list[tuple[int, int]]) -> tuple[int, int]:
+    """Return the elements of a vector and the bytes of an access: the widest that the target has,
+    where a warp's vectors fit into a row and all of the `places`, (address, bytes of an element),
+    are aligned so; else up to 16 bytes.
+    """
+    access = current_target().global_access_bytes
+    vector = 8 * access // dtype.width
+    misplaced = any(at % min(access, vector * size) for at, size in places)
+    if columns % vector or columns < arch.WARP_SIZE * vector or misplaced:
+        access, vector = 16, 128 // dtype.width
+    while columns % vector or any(at % min(16, vector * size) for at, size in places):
+        vector //= 2
+    return vector, access
 
 
 def extents_of(operation: str, name: str, x: Any) -> tuple[int, int]:
@@ -161,9 +177,22 @@ def _vectors_of(x: Any, row: Any, plan: RowPlan) -> Any:
     """The vectors of a row, a tensor (elements of a vector, vectors)."""
     size = x.element_type.width // 8
     address = x.iterator.toint() + cute.Int64(row) * (plan.columns * size)
-    align = min(plan.vector * size, 16)
+    align = min(plan.vector * size, plan.access)
     pointer = cute.make_ptr(x.element_type, address, "gmem", assumed_align=align)
     return cute.make_tensor(pointer, cute.make_layout((plan.vector, plan.vectors)))
+
+
+def _copy(source: Any, target: Any, plan: RowPlan) -> None:
+    """Copy a vector between global memory and registers."""
+    bits = source.element_type.width * plan.vector
+    if plan.access == 16 or bits < 256:
+        cute.autovec_copy(source, target)
+        return
+    atom = cute.make_copy_atom(
+        cute.nvgpu.CopyUniversalOp(), source.element_type, num_bits_per_copy=256
+    )
+    parts = (256 // source.element_type.width,)
+    cute.copy(atom, cute.logical_divide(source, parts), cute.logical_divide(target, parts))
 
 
 @cute.jit
@@ -176,10 +205,10 @@ def load_row(x: Any, row: Any, plan: cute.Constexpr, beyond: cute.Constexpr = 0.
     fragment.fill(beyond)
     for c in cute.range_constexpr(plan.chunks):
         if cute.const_expr((c + 1) * plan.sharing <= plan.vectors):
-            cute.autovec_copy(source[None, c * plan.sharing + lane], fragment[None, c])
+            _copy(source[None, c * plan.sharing + lane], fragment[None, c], plan)
         else:
             if c * plan.sharing + lane < plan.vectors:
-                cute.autovec_copy(source[None, c * plan.sharing + lane], fragment[None, c])
+                _copy(source[None, c * plan.sharing + lane], fragment[None, c], plan)
     return fragment.load().to(cute.Float32)
 
 
@@ -191,10 +220,10 @@ def store_row(values: Any, x: Any, row: Any, plan: cute.Constexpr):
     fragment.store(values.to(x.element_type))
     for c in cute.range_constexpr(plan.chunks):
         if cute.const_expr((c + 1) * plan.sharing <= plan.vectors):
-            cute.autovec_copy(fragment[None, c], target[None, c * plan.sharing + lane])
+            _copy(fragment[None, c], target[None, c * plan.sharing + lane], plan)
         else:
             if c * plan.sharing + lane < plan.vectors:
-                cute.autovec_copy(fragment[None, c], target[None, c * plan.sharing + lane])
+                _copy(fragment[None, c], target[None, c * plan.sharing + lane], plan)
 
 
 def only_columns(values: Any, plan: RowPlan) -> Any:
