@@ -98,7 +98,7 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
             "cp.async.bulk.tensor of a pair", ("sm_100f", "sm_110f"), (("group", "cta_2"),)
         ),
         Requirement(
-            "cp.async.bulk.tensor.tile::gather4 into other blocks",
+            "tile::gather4 into other blocks",
             ("sm_100f", "sm_110f"),
             (("mode", "gather4"), ("isCTAOnly", "false")),
         ),
