@@ -174,8 +174,9 @@ def timeline():
     print(
         "One block computes four tiles of Float16, one after another; cycles since its launch. "
         "What its warps did on the simulator is replayed on a modelled multiprocessor of sm_100a, "
-        "alone with its share of L2. A tile's accumulators are in one half of tensor memory while the "
-        "other half is multiplied into. The spans of loads and products have the waits in them.\n"
+        "alone with its share of L2. A tile's accumulators are in one half of tensor memory while "
+        "the other one is multiplied into. The spans of loads and products have the waits in "
+        "them.\n"
     )
     for cfg, k in ((model.CANDIDATES[2], 1024), (model.CANDIDATES[2], 2048)):
         alone = replace(cfg, dynamic=False)
