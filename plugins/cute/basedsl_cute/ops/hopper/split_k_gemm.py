@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import basedsl_cute as cute
-from basedsl import DSLTypeError, minimum
+from basedsl import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.hardware.targets import MAX_CLUSTER
 from basedsl_cute.nvgpu import tma, warpgroup
@@ -71,7 +71,6 @@ class Config:
     along_m: bool = True  # the direction of the raster within a band
     blocks_per_sm: int = 1  # resident blocks of a multiprocessor, which share its registers
     overlap: bool = True  # programmatic dependent launch: starts while the preceding kernel ends
-    prefetch: bool = True  # loads the first stages into the L2 cache before that kernel has ended
 
     def __post_init__(self) -> None:
         m, n, k = self.tile
@@ -223,11 +222,6 @@ def producer_warp(loads, where, first, count, cfg: cute.Constexpr):
     to_a, from_a = tma.tma_partition(load_a, 0, one, cute.group_modes(loads.sa, 0, 2), ga)
     to_b, from_b = tma.tma_partition(load_b, 0, one, cute.group_modes(loads.sb, 0, 2), gb)
     filled = make_pipeline_state(PipelineUserType.Producer, cfg.stages)
-    if cute.const_expr(cfg.overlap and cfg.prefetch):
-        # The predecessor may still write operands: what it writes goes through the same L2 cache.
-        for i in cute.range(minimum(count, cfg.stages), unroll=1):
-            tma.prefetch(load_a, from_a[None, (m, first + i, batch)])
-            tma.prefetch(load_b, from_b[None, (n, first + i, batch)])
     wait_for_predecessor(cfg)
     for i in cute.range(count, unroll=1):
         loads.pipeline.producer_acquire(filled)
