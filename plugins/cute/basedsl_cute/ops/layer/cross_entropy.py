@@ -119,7 +119,7 @@ def loss_and_gradients(
             matmul(slope, weight, out=of_x[part])
         if of_weight is not None:
             residual = sums if begin else None
-            out = of_weight if part.stop == rows else sums
+            out: Any = of_weight if part.stop == rows else sums
             matmul(slope.T, x[part], residual=residual, out=out, out_dtype=out.dtype)
     with np.errstate(invalid="ignore"):
         loss = losses.sum() * factor
