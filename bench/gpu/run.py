@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from basedsl.testing.hardware import why_no_gpu
+from basedsl_cute.device import driver
 
 BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
@@ -34,25 +35,40 @@ import goals  # noqa: E402
 
 @dataclass(frozen=True)
 class Program:
-    """A benchmark under bench/ that writes its rows with `--out`; `quick` asks for less of it."""
+    """A benchmark under bench/ that writes its rows with `--out`; `quick` asks for less of it.
+
+    `majors` are the major compute capabilities of the GPUs that it is for, by default all.
+    """
 
     name: str
     seconds: int  # at most
     arguments: tuple[str, ...] = ()
     quick: tuple[str, ...] = ()
+    majors: tuple[int, ...] = ()
+
+    def skipped(self, capability: tuple[int, int]) -> str:
+        """The reason why a GPU of a compute capability skips it, or nothing."""
+        if not self.majors or capability[0] in self.majors:
+            return ""
+        wanted = " or ".join(f"{major}.x" for major in self.majors)
+        return f"for compute capability {wanted}, and this GPU has {'.'.join(map(str, capability))}"
 
 
+HOPPER, BLACKWELL = (9,), (10, 11, 12)
 SMALL = ("--shape", "4096", "4096", "4096")
 PROGRAMS = (
     Program("gpu/memory_bound.py", 90, quick=("--only", "softmax")),
-    Program("gpu/gemm.py", 150, quick=("--dtype", "float16", *SMALL)),
+    Program("gpu/gemm.py", 150, quick=("--dtype", "float16", *SMALL), majors=HOPPER),
+    Program("gpu/blackwell.py", 200, quick=("--only", "4096x4096x4096"), majors=BLACKWELL),
     Program("gpu/shapes.py", 90, quick=("--only", "float16 kk 16x4096x4096")),
     Program("gpu/ampere_gemm.py", 110, quick=("--only", "calls")),
-    Program("gpu/grouped_gemm.py", 30),
+    Program("gpu/grouped_gemm.py", 30, majors=HOPPER),
     Program("gpu/attention.py", 200, quick=("--quick",)),
     Program("gpu/distributed.py", 150, quick=("--check-only",)),
-    Program("gpu/kernels.py", 110, quick=("--only", "sgemm")),
-    Program("gpu/programs.py", 90, quick=("--only", "elementwise")),
+    Program("gpu/kernels.py", 110, quick=("--only", "sgemm"), majors=HOPPER),
+    Program("gpu/kernels.py", 60, ("--only", "sgemm"), majors=BLACKWELL),
+    Program("gpu/programs.py", 90, quick=("--only", "elementwise"), majors=HOPPER),
+    Program("gpu/programs.py", 60, ("--only", "elementwise"), majors=BLACKWELL),
     Program("compile.py", 100, ("--repeat", "3"), quick=("--only", "elementwise", "--no-growth")),
 )
 
@@ -68,7 +84,7 @@ def main() -> int:
     if importlib.util.find_spec("torch") is None:
         print("the benchmarks compare with PyTorch: pip install torch", file=sys.stderr)
         return 1
-    return run(PROGRAMS, options)
+    return run(PROGRAMS, options, driver.device(driver.current_device()).capability)
 
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
@@ -80,13 +96,19 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
-def run(programs: tuple[Program, ...], options: argparse.Namespace) -> int:
-    """All programs, then the verdicts; 1 if a program failed."""
+def run(
+    programs: tuple[Program, ...], options: argparse.Namespace, capability: tuple[int, int]
+) -> int:
+    """All programs for a GPU of this compute capability, then the verdicts; 1 if one failed."""
     begun = time.perf_counter()
     rows: dict[str, list[dict[str, Any]]] = {}
-    failures = {}
+    failures, skipped = {}, {}
     for program in programs:
         if options.only and not any(part in program.name for part in options.only):
+            continue
+        reason = program.skipped(capability)
+        if reason:
+            skipped[program.name] = reason
             continue
         print(f"== bench/{program.name}", flush=True)
         start = time.perf_counter()
@@ -101,9 +123,12 @@ def run(programs: tuple[Program, ...], options: argparse.Namespace) -> int:
         print(goals.line(verdict))
     for name, failure in failures.items():
         print(f"bench/{name}: {failure}")
+    for name, reason in skipped.items():
+        if name not in rows:
+            print(f"bench/{name}: skipped, it is {reason}")
     print(f"{time.perf_counter() - begun:.0f} s")
     if options.out:
-        report = {"rows": rows, "goals": verdicts, "failures": failures}
+        report = {"rows": rows, "goals": verdicts, "failures": failures, "skipped": skipped}
         Path(options.out).write_text(json.dumps(report, indent=1))
     return 1 if failures else 0
 

@@ -66,7 +66,7 @@ def test_a_failing_program_hides_no_other(run, tmp_path, monkeypatch, capfd):
     )
     out = tmp_path / "all.json"
     options = argparse.Namespace(quick=False, only=(), out=out)
-    assert run.run(programs, options) == 1
+    assert run.run(programs, options, (9, 0)) == 1
     printed = capfd.readouterr().out
     assert [line.split() for line in printed.splitlines() if "<=" in line or ">=" in line] == [
         ["warm", "<=", "20", "25", "above"],
@@ -87,7 +87,65 @@ def test_a_missed_goal_is_no_failure(run, tmp_path, monkeypatch):
     (tmp_path / "compile.py").write_text(PROGRAMS["good"])
     monkeypatch.setattr(run, "BENCH", tmp_path)
     options = argparse.Namespace(quick=True, only=("compile",), out=None)
-    assert run.run((run.Program("compile.py", 60), run.Program("other.py", 60)), options) == 0
+    assert (
+        run.run((run.Program("compile.py", 60), run.Program("other.py", 60)), options, (9, 0)) == 0
+    )
+
+
+CHOSEN = {
+    (9, 0): {"gpu/gemm.py", "gpu/grouped_gemm.py"},
+    (10, 0): {"gpu/blackwell.py"},
+    (10, 3): {"gpu/blackwell.py"},
+    (12, 0): {"gpu/blackwell.py"},
+}
+OF_GENERATIONS = set().union(*CHOSEN.values())
+
+
+@pytest.mark.parametrize("capability", CHOSEN)
+def test_programs_of_a_generation(run, tmp_path, monkeypatch, capfd, capability):
+    """The choice of programs by a GPU of each generation; the programs do nothing here."""
+    started = []
+
+    def measured(program, quick):
+        started.append((program.name, program.arguments))
+        return [{}], ""
+
+    monkeypatch.setattr(run, "measured", measured)
+    monkeypatch.setattr(run.goals, "goals", list)
+    out = tmp_path / "all.json"
+    options = argparse.Namespace(quick=False, only=(), out=out)
+    assert run.run(run.PROGRAMS, options, capability) == 0
+    names = [name for name, _ in started]
+    assert len(names) == len({*names})  # one of each
+    assert {*names} & OF_GENERATIONS == CHOSEN[capability]
+    assert {*names} | OF_GENERATIONS == {program.name for program in run.PROGRAMS}
+    wholly = capability[0] == 9
+    assert (("gpu/kernels.py", ()) in started, ("gpu/programs.py", ()) in started) == (wholly,) * 2
+    printed = capfd.readouterr().out
+    for name in OF_GENERATIONS - CHOSEN[capability]:
+        assert f"bench/{name}: skipped, it is for compute capability" in printed
+    assert "kernels.py: skipped" not in printed
+    told = json.loads(out.read_text())["skipped"]
+    assert OF_GENERATIONS - CHOSEN[capability] <= {*told}
+
+
+def blackwell():
+    sys.path.insert(0, str(BENCH / "gpu"))
+    return load(BENCH / "gpu" / "blackwell.py")
+
+
+def test_products_of_a_generation(run):
+    cases = blackwell().cases
+    names = {major: [name for name, _ in cases(None, major)] for major in (10, 12, None)}
+    assert (
+        "scaled nvfp4 8192x8192x8192" in names[10] and "dense float16 4096x4096x4096" in names[10]
+    )
+    assert not any("warps" in name for name in names[10])
+    assert "scaled mxfp8 4096x4096x4096, warps in turns" in names[12]
+    assert not any(name.startswith("grouped") for name in names[12])
+    assert all(len(names[major]) == len({*names[major]}) for major in names)
+    kinds = {name.split()[0] for name in names[None]}
+    assert kinds == {"dense", "scaled", "grouped"}
 
 
 def test_what_hangs_is_ended_with_its_children(run, tmp_path):

@@ -19,6 +19,7 @@ from basedsl_cute.atoms.copy import CopyAtom, TiledCopy, make_copy_atom, make_ti
 from basedsl_cute.atoms.copy_tensors import copy
 from basedsl_cute.atoms.mma import TiledMma
 from basedsl_cute.hardware.targets import WARP_SIZE
+from basedsl_cute.hardware.tensor_memory import TMEM_LANES
 from basedsl_cute.hardware.unsupported import NotOfferedError, unsupported_names
 from basedsl_cute.nvgpu import tcgen05
 from basedsl_cute.nvgpu.common import CopyUniversalOp
@@ -47,7 +48,6 @@ __all__ = [
 ]
 
 _THREADS = 4 * WARP_SIZE
-_LANES = 128
 _VALUES = 8  # of 16 bits: what a thread stores to shared memory at once
 
 
@@ -193,9 +193,9 @@ def get_copy_atom_a_transform(
     columns = int(algebra.size(k)) * int(algebra.size(mma_k))
     if transform_a_source is OperandSource.TMEM:
         rows = int(algebra.size(m)) * int(algebra.size(mma_m))
-        if rows != _LANES:
+        if rows != TMEM_LANES:
             raise DSLTypeError(
-                f"A is stored to tensor memory by blocks of {_LANES} rows, not of {rows}",
+                f"A is stored to tensor memory by blocks of {TMEM_LANES} rows, not of {rows}",
                 notes=(("pairs of blocks" if use_2cta_instrs else "single blocks", None),),
                 hint="take a tile of M = 128, or of 256 by pairs of blocks",
             )

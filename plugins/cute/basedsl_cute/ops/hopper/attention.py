@@ -409,9 +409,8 @@ def multiply_scores(mma, scores, rq, query_stage, rk, stage):
     """Start S = Q K^T with stages of queries and of keys."""
     mma.set(warpgroup.Field.ACCUMULATE, False)
     warpgroup.fence()
-    for b in cute.range_constexpr(cute.size(rq, mode=[2])):
-        cute.gemm(mma, scores, rq[None, None, b, query_stage], rk[None, None, b, stage], scores)
-        mma.set(warpgroup.Field.ACCUMULATE, True)
+    cute.gemm(mma, scores, rq[None, None, None, query_stage], rk[None, None, None, stage], scores)
+    mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.commit_group()
 
 
@@ -420,8 +419,7 @@ def multiply_values(mma, acc, weights, rv, stage):
     """Start O += P V with a stage of values."""
     mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.fence()
-    for b in cute.range_constexpr(cute.size(weights, mode=[2])):
-        cute.gemm(mma, acc, weights[None, None, b], rv[None, None, b, stage], acc)
+    cute.gemm(mma, acc, weights, rv[None, None, None, stage], acc)
     warpgroup.commit_group()
 
 
