@@ -214,6 +214,7 @@ TENSORS = [
     kernel("n = x.ndim", "a tensor has no 'ndim'", "cute.rank(x)"),
     kernel("v = y.T", "a tensor has no 'T'", "cute.make_tensor(x.iterator"),
     kernel("v = x.view(8, 8)", "a tensor has no 'view'", "cute.make_tensor(x.iterator"),
+    kernel("v = x[t].bitcast(cute.Int32)", "no attribute 'bitcast'", "from_elements([x]).bitcast("),
     kernel("v = x.reshape(8, 8)", "reshape() is of vectors", "x.load().reshape("),
     kernel("v = x.shap", "a tensor has no 'shap'", "x.shape"),
     kernel("x.foo = 1", "no attribute 'foo'", "x[i] = value"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import basedsl_cute as cute
+from basedsl import DSLTypeError
 from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.runtime import from_dlpack
 from tests.cute.blackwell.persistent_gemm import PersistentGemm
@@ -75,6 +76,12 @@ def test_major_modes(majors, c_dtype):
 def test_an_accumulator_of_float16(rows, c_dtype):
     gemm = PersistentGemm((rows, 64), acc_dtype=cute.Float16)
     check(gemm, (128, 64, 64, 1), c_dtype=c_dtype)
+
+
+def test_an_epilogue_that_returns_no_vector():
+    tensors, *_ = arguments((128, 64, 64, 1))
+    with pytest.raises(DSLTypeError, match="'<lambda>' returns tuple, not a TensorSSA"):
+        cute.compile(PersistentGemm(), *tensors, lambda x: (x, x), options="--arch sim")
 
 
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="there is no ptxas")

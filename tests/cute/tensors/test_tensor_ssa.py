@@ -192,3 +192,20 @@ ERRORS = {
 def test_errors(sim, which):
     with pytest.raises(Exception, match=which):
         run(ERRORS[which], np.zeros((3, 4), "f4"), np.zeros((3, 4), "f4"))
+
+
+@cute.kernel
+def bits_kernel(x: cute.Tensor, y: cute.Tensor):
+    t = cute.arch.thread_idx()[0]
+    y[t] = cute.TensorSSA.from_elements([x[t]]).bitcast(cute.Int32)[0]
+
+
+@cute.jit
+def bits(x: cute.Tensor, y: cute.Tensor):
+    bits_kernel(x, y).launch(grid=1, block=4)
+
+
+def test_the_bits_of_one_number():  # as the hint of `x.bitcast` says
+    x, y = np.array([0.0, -0.0, 1.0, np.inf], np.float32), np.zeros(4, np.int32)
+    bits(x, y)
+    np.testing.assert_array_equal(y, x.view(np.int32))

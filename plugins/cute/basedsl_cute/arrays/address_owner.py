@@ -11,7 +11,12 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 Range = tuple[int, int]
+
+_DEPTH = 3  # of lists in lists: for each problem of a group, its arrays and what they belong to
+_LOWEST_HEAP = 1 << 20  # Linux maps no heap below; indices and counts are mostly smaller
 
 
 def owner_of(address: int) -> Range | None:
@@ -20,33 +25,58 @@ def owner_of(address: int) -> Range | None:
     Searched are the variables of all running functions, the elements of lists, tuples and dicts in
     them, and the attributes of objects in them.
     """
-    frame = sys._getframe(1)
+    for found in _arrays(sys._getframe(1)):
+        if found[0] <= address < found[1]:
+            return found
+    return None
+
+
+def owners_of(words: Any) -> list[Range]:
+    """The memory of each array of the callers' variables that one of `words`, a NumPy array of
+    64-bit integers, points into: what a kernel reaches that reads addresses from memory.
+    """
+    wanted = np.unique(words[words >= _LOWEST_HEAP])
+    if not wanted.size:
+        return []
+    found: set[Range] = set()
+    for low, high in _arrays(sys._getframe(1)):
+        i = np.searchsorted(wanted, low)
+        if i < wanted.size and wanted[i] < high:
+            found.add((low, high))
+    return sorted(found)
+
+
+def _arrays(frame: Any) -> Iterator[Range]:
+    """The memory of every array among the variables of `frame` and of its callers."""
     seen: dict[int, Any] = {}  # keeps scopes alive: a new one must not get the id of an old one
     while frame is not None:
         for scope in (frame.f_locals, frame.f_globals):
             for value in _with_parts(scope, seen):
                 found = _extent(value)
-                if found is not None and found[0] <= address < found[1]:
-                    return found
-        if frame.f_back is None:
-            return None
+                if found is not None:
+                    yield found
         frame = frame.f_back
-    return None
 
 
 def _with_parts(scope: Any, seen: dict[int, Any]) -> Iterator[Any]:
-    """The values of a scope, and one level below each."""
+    """The values of a scope, the attributes of each, and the elements of containers in them."""
     if id(scope) in seen:
         return
     seen[id(scope)] = scope
     for value in list(scope.values()):
         yield value
-        if isinstance(value, list | tuple):
-            yield from value
-        elif isinstance(value, dict):
-            yield from list(value.values())
+        if isinstance(value, list | tuple | dict):
+            yield from _elements(value, _DEPTH)
         elif isinstance(getattr(value, "__dict__", None), dict):
             yield from list(vars(value).values())
+
+
+def _elements(container: Any, depth: int) -> Iterator[Any]:
+    """The elements of a list, tuple or dict, and those of such containers in it, `depth` deep."""
+    for value in list(container.values() if isinstance(container, dict) else container):
+        yield value
+        if depth > 1 and isinstance(value, list | tuple | dict):
+            yield from _elements(value, depth - 1)
 
 
 def _extent(value: Any) -> Range | None:

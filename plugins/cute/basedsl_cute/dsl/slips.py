@@ -64,7 +64,7 @@ def _attribute(error: AttributeError, source: str) -> str | None:
             OF_NUMBERS.get(name)
             or (near and f"did you mean x.{near}?")
             or (name.endswith("_") and "numbers do not change in place: x[i] = x[i] + 1")
-            or "a number has operators, x.to(type), x.bitcast(type); cute.math has functions of it"
+            or "a number has operators and x.to(type); cute.math has functions of it"
         )
     return None
 

@@ -14,13 +14,16 @@ import numpy as np
 from basedsl import (
     ArgumentType,
     DSLRuntimeError,
+    Int64,
     Invoker,
     NativeEntryPoint,
     Results,
     Stages,
+    Uint64,
     native_invoker,
     slot_format,
 )
+from basedsl_cute.arrays.address_owner import owners_of
 from basedsl_cute.device.launch_checks import (
     COOPERATIVE,
     PDL,
@@ -61,8 +64,9 @@ def simulator_executor(
     results: Results,
     settings: Any,
 ) -> Callable[[Sequence[Any]], Any]:
-    """Make a callable on packed arguments. Each call may touch its own arrays, and those that
-    `reachable` names. Raises DSLRuntimeError for a tensor on another device.
+    """Make a callable on packed arguments. Each call may touch its own arrays, those of the callers
+    whose addresses lie in an argument, and those that `reachable` names. Raises DSLRuntimeError for
+    a tensor on another device.
     """
     programs: dict[str, bytes] = pickle.loads(stages.binary("programs"))
     kernels: dict[str, SimKernel] = {}
@@ -112,7 +116,10 @@ def simulator_executor(
         memory = Memory()
         for at, tensor in reached:
             low, high = tensor.byte_range(packed[at : at + len(tensor.storage)])
-            memory.add(low, high - low, tensor.name, writable=tensor.writable)
+            held = memory.add(low, high - low, tensor.name, writable=tensor.writable)
+            if tensor.dtype in (Int64, Uint64):
+                for first, end in owners_of(held.raw.view(np.int64)):
+                    memory.add(first, end - first, f"an array whose address is in {tensor.name}")
         for i, array in enumerate(reachable_arrays()):
             memory.add_array(array, f"reachable array {i}", writable=array.flags.writeable)
         return memory

@@ -184,7 +184,8 @@ OF_TENSORS = {
 OF_NUMBERS = {
     "astype": "x.to(cute.Float16)",
     "type": "x.to(cute.Float16)",
-    "view": "x.bitcast(cute.Int32)",
+    "view": "cute.TensorSSA.from_elements([x]).bitcast(cute.Int32)[0]",
+    "bitcast": "cute.TensorSSA.from_elements([x]).bitcast(cute.Int32)[0]",
     "item": "x itself: it is a number",
     "x": "index the tuple: tidx, tidy, tidz = cute.arch.thread_idx()",
     "y": "index the tuple: tidx, tidy, tidz = cute.arch.thread_idx()",

@@ -187,6 +187,8 @@ def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int, units: int = 
                 (f"the shared layout is {smem_layout}", None),
                 (f"the strides in global memory are {modes.stride}", None),
             ),
+            hint="make MMA and layout for the tensor's own major mode: "
+            "utils.LayoutEnum.from_tensor(x).mma_major_mode()",
         )
     row = extents[0] * bits // 8
     if swizzle and row > SWIZZLE_BYTES[swizzle]:

@@ -268,8 +268,7 @@ def _note_read(g: Group, a: MemoryAccess, segment: Segment, offset: Any, m: Mask
     if shadow is not None:
         race_checks.check_read(shadow, g, a, offset, m)
         if a.strong:
-            who = None if m is None else np.flatnonzero(m)
-            shadow_order.synchronise(shadow, g, a, offset if m is None else offset[who], who, False)
+            shadow_order.synchronise(shadow, g, a, offset if m is None else offset[m], False)
         return
     if segment.kind == "local":
         return
@@ -293,7 +292,7 @@ def _note_write(
     if shadow is not None:
         race_checks.check_write(shadow, g, a, offset, who)
         if a.strong:
-            shadow_order.synchronise(shadow, g, a, offset, who, True)
+            shadow_order.synchronise(shadow, g, a, offset, True)
         return
     if segment.kind == "local":
         return
@@ -327,7 +326,7 @@ def release_atomic(
         return
     shadow = _shadow_of(g, segment)
     if shadow is not None:
-        shadow_order.synchronise(shadow, g, a, address - segment.base, lanes, wrote)
+        shadow_order.synchronise(shadow, g, a, address - segment.base, wrote)
         return
     local = _offset(g, segment, address - segment.base, lanes)
     g.races.synchronise(g, a, segment, local, lanes, wrote)

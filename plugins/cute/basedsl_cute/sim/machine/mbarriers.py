@@ -97,10 +97,16 @@ def _token(block: Block, address: int) -> tuple[str, int, int]:
 def _count_arrivals(g: Group, barrier: MBarrier, number: int, site: Site, lane: int) -> None:
     if number > barrier.pending:
         raise SimulationError(
-            f"{number} arrivals at an mbarrier that waits for {barrier.pending} of "
-            f"{barrier.count} in this phase",
+            f"too many arrivals at an mbarrier: {number} where its phase waits for "
+            f"{barrier.pending} more of {barrier.count}",
             site,
             g.thread(lane),
+            hint="a stage is released or committed once, and the CooperativeGroup has as many "
+            "threads as arrive",
+            notes=(
+                (f"the barrier was initialised at {barrier.site.line}", None),
+                *((f"{n} arrived at {at.line}", None) for at, n in barrier.arrived.items()),
+            ),
         )
     barrier.pending -= number
     barrier.arrived[site] = barrier.arrived.get(site, 0) + number

@@ -16,14 +16,13 @@ from basedsl_cute.sim.machine.shadow_memory import ShadowMemory
 from basedsl_cute.sim.machine.state import Group
 
 
-def synchronise(
-    shadow: ShadowMemory, g: Group, a: MemoryAccess, offset: Any, lanes: Any, writes: Any
-) -> None:
-    """Let strong accesses of a warp at byte offsets release and acquire; `writes` says which of
-    `lanes` (None: all) write.
+def synchronise(shadow: ShadowMemory, g: Group, a: MemoryAccess, offset: Any, writes: Any) -> None:
+    """Let strong accesses of a warp at byte offsets release and acquire. `writes` says which of
+    them write: an array, or one boolean.
     """
     order = shadow.order
     fences = g.known.fences
+    written = offset[np.broadcast_to(writes, offset.shape)]
     for at in np.unique(offset).tolist():
         block = g.block.rank
         if a.reads:
@@ -32,7 +31,7 @@ def synchronise(
                     order.acquire(token, g.agent)
                 else:
                     g.unfenced.append(token)
-        if not np.any(writes):
+        if at not in written:  # a compare-and-swap that failed
             continue
         fenced = fences is not None and bool(fences[a.scope].any())
         if a.releases or fenced:

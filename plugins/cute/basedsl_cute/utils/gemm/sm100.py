@@ -27,6 +27,7 @@ from basedsl_cute.pipeline import NamedBarrier
 from basedsl_cute.tensors.make_tensor import make_rmem_tensor
 from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.utils import blackwell_helpers
+from basedsl_cute.utils.epilogue import apply_epilogue
 
 __all__ = [
     "epilogue",
@@ -103,7 +104,7 @@ def _load_accumulators(
     """Load a tile of accumulators and put them through the epilogue."""
     copy(t2r, tile, sums)
     values = sums.load().to(kernel_obj.c_dtype)
-    out.store(op(values).to(kernel_obj.c_dtype))
+    out.store(apply_epilogue(op, values, (), kernel_obj.c_dtype))
 
 
 @CUTE.jit
@@ -132,9 +133,9 @@ def epilogue_tma_store(
     and `mma_tile_coord_mnl` the coordinates of the tile of C, in tiles of the MMA and batches.
 
     `num_tiles_executed` tells stages of `sC` from tile to tile; `epilogue_op` is a function of a
-    vector of C's elements. `acc_pipeline` is the `PipelineUmmaAsync` of the accumulators,
-    `acc_consumer_state` their state, which is returned advanced; `c_pipeline` is the
-    `PipelineTmaStore` of the stages of `sC`.
+    vector of C's elements, which returns one (DSLTypeError otherwise). `acc_pipeline` is the
+    `PipelineUmmaAsync` of the accumulators, `acc_consumer_state` their state, which is returned
+    advanced; `c_pipeline` is the `PipelineTmaStore` of the stages of `sC`.
     """
     accumulators = transform_partitioned_tensor_layout(tCtAcc_base)
     whole_c = transform_partitioned_tensor_layout(tCgC)
