@@ -69,7 +69,7 @@ def split_store(b: Builder, op: Any) -> bool:
 
 def _array_of(type: Any) -> tuple[int, Any]:
     """Return the length and the element type of a vector of one dimension; 0 for other types."""
-    shape = getattr(type, "shape", ())
+    shape: Any = getattr(type, "shape", ())
     return (shape[0], type.element_type) if len(shape) == 1 else (0, None)
 
 
