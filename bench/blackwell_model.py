@@ -1,5 +1,5 @@
 """The Blackwell GEMMs without a GPU: what ptxas says of them, their main loops, a model on paper,
-and beside it what the simulator counts.
+and beside it what the simulator counts and the schedule that it saw.
 
     python bench/blackwell_model.py > bench/results/DATE-blackwell-paper.md
 
@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+from blackwell_timeline import print_schedule, schedule
 
 import basedsl_cute as cute
 from basedsl_cute.lowering.ptx.ptxas import find_nvdisasm
@@ -167,6 +168,25 @@ def counted():
         )
 
 
+def timeline():
+    """The schedule of tiles that one block computes, beside the model's."""
+    print("\n## The schedule that the simulator saw\n")
+    print(
+        "One block computes four tiles of Float16, one after another; cycles since its launch. "
+        "What its warps did on the simulator is replayed on a modelled multiprocessor of sm_100a, "
+        "alone with its share of L2. A tile's accumulators are in one half of tensor memory while "
+        "the other one is multiplied into. The spans of loads and products have the waits in "
+        "them.\n"
+    )
+    for cfg, k in ((model.CANDIDATES[2], 1024), (model.CANDIDATES[2], 2048)):
+        alone = replace(cfg, dynamic=False)
+        m, n = 4 * alone.tile[0], alone.tile[1]
+        function, (a, b, c, _, _) = dense(alone, m, n, k)
+        tiles = schedule(function, (a, b, c, 1, alone), 4)
+        stores = alone.tile[0] * n * 2 / model.L2_BYTES_PER_CYCLE
+        print_schedule(f"{name(cfg)}, K = {k}", tiles, model.tile_time(cfg, k, 16), stores)
+
+
 def paper():
     print("\n## On paper\n")
     print(
@@ -197,6 +217,7 @@ def main():
     resources()
     paper()
     counted()
+    timeline()
 
 
 if __name__ == "__main__":

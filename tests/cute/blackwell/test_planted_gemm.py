@@ -6,6 +6,7 @@ A mistake is one change of the text of `first_gemm`.
 import importlib.util
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import basedsl_cute as cute
@@ -20,6 +21,31 @@ RELEASE = "                    full.release()\n"
 MULTIPLY = "                    for kb in cutlass.range_constexpr(cute.size(rA, mode=[2])):\n"
 COMMIT = "            if is_leader:\n                acc_producer.commit()\n"
 FRAGMENT = "        b_one = cute.select(b_layout, mode=[0, 1, 2])\n"
+FRAGMENTS = "        rA, rB = mma.make_fragment_A(sA), mma.make_fragment_B(sB)\n"
+ALLOCATE = "        columns = utils.get_num_tmem_alloc_cols(fake)\n"
+MORE = "        columns = 128\n"
+SECOND = "                        mma.set(tcgen05.Field.ACCUMULATE, True)\n"
+
+
+def fragments(letter, step, groups=16):
+    """The fragment of an operand whose groups of 8 rows are `step` elements apart."""
+    shape = f"((((8, {groups}), 16), 1, 4, self.ab_stages))"
+    layout = f"cute.make_layout({shape}, stride=(((64, {step}), 1), 0, 16, {groups * 512}))"
+    seen = f"cute.make_tensor(s{letter}.iterator, {layout})"
+    return FRAGMENTS + f"        r{letter} = mma.make_fragment_{letter}({seen})\n"
+
+
+def second(columns):
+    """A second tensor of accumulators, of the same operands, so many columns further."""
+    return f"""{SECOND}                    other = cute.make_tensor(start + {columns}, fake.layout)
+                    mma.set(tcgen05.Field.ACCUMULATE, full.count != 0)
+                    for kb in cutlass.range_constexpr(cute.size(rA, mode=[2])):
+                        at = (None, None, kb, full.index)
+                        cute.gemm(mma, other, rA[at], rB[at], other)
+                        mma.set(tcgen05.Field.ACCUMULATE, True)
+"""
+
+
 MISTAKES = {
     "TMA writes another swizzle than shared memory has": (
         [(FRAGMENT, FRAGMENT + """
@@ -35,6 +61,18 @@ MISTAKES = {
         seen = cute.recast_ptr(sA.iterator, other.inner, dtype)
         rA, rB = mma.make_fragment_A(cute.make_tensor(seen, other.outer)), mma""")],
         "operand A of a tcgen05.mma has the swizzle 128B from TMA, and 64B in its descriptor",
+    ),
+    "a descriptor whose groups of rows are too close": (
+        [(FRAGMENTS, fragments("A", 256))],
+        "the descriptor of operand A of a tcgen05.mma disagrees with the layout of what TMA loaded",
+    ),
+    "a descriptor whose groups of rows are too far apart": (
+        [(FRAGMENTS, fragments("B", 1024, 8))],
+        "the descriptor of operand B of a tcgen05.mma disagrees with the layout of what TMA loaded",
+    ),
+    "accumulators that overlap": (
+        [(SECOND, second(48)), (ALLOCATE, MORE)],
+        "D of a tcgen05.mma overlaps accumulators of another",
     ),
     "the accumulators are not committed": (
         [(COMMIT, "")], "`Storage.acc_barriers` (1 of 1 arrivals still to come",
@@ -75,11 +113,41 @@ QUICK = (
 )
 
 
+# Changes of the same kind that are right.
+TWINS = {
+    "groups of rows as they are, A": [(FRAGMENTS, fragments("A", 512))],
+    "groups of rows as they are, B": [(FRAGMENTS, fragments("B", 512, 8))],
+    "accumulators side by side": [(SECOND, second(64)), (ALLOCATE, MORE)],
+}
+
+
+@pytest.mark.parametrize("twin", [pytest.param(x, marks=pytest.mark.slow) for x in TWINS])
+def test_a_program_like_it_is_right(twin, tmp_path):
+    gemm = planted(TWINS[twin], tmp_path)
+    tensors, a, b, c = arguments(gemm, (128, 64, 320))
+    cute.compile(gemm, *tensors, options="--arch sim")(*tensors)
+    np.testing.assert_allclose(c, a.astype(float) @ b.astype(float).T, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     "mistake", [x if x in QUICK else pytest.param(x, marks=pytest.mark.slow) for x in MISTAKES]
 )
 def test_a_mistake_is_reported(mistake, tmp_path):
     changes, message = MISTAKES[mistake]
+    gemm = planted(changes, tmp_path)
+    tensors, *_ = arguments(gemm, (128, 64, 320))
+    with pytest.raises(DSLError) as error:
+        cute.compile(gemm, *tensors, options="--arch sim")(*tensors)
+    text = str(error.value)
+    assert message in text
+    if mistake == "accumulators that overlap":
+        assert "`other` takes columns 48 to 111" in text
+        assert "`acc` takes columns 0 to 63, written here" in text
+        assert "cute.gemm(mma, acc," in text and "cute.gemm(mma, other," in text
+
+
+def planted(changes, tmp_path):
+    """The GEMM of two stages with changes of its text."""
     text = TEXT
     for old, new in changes:
         assert text.count(old) == 1, old
@@ -89,8 +157,4 @@ def test_a_mistake_is_reported(mistake, tmp_path):
     spec = importlib.util.spec_from_file_location("planted_gemm", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    gemm = module.FirstGemm(ab_stages=2)
-    tensors, *_ = arguments(gemm, (128, 64, 320))
-    with pytest.raises(DSLError) as error:
-        cute.compile(gemm, *tensors, options="--arch sim")(*tensors)
-    assert message in str(error.value)
+    return module.FirstGemm(ab_stages=2)

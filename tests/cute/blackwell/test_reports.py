@@ -146,6 +146,68 @@ def test_factors_of_a_pair_begin_at_lane_0():
     assert "the scale factors of A begin at lane 32, not 0" in error_of(body)
 
 
+# Tensors that have the same columns at one time ---------------------------------------------------
+
+
+def copied(base, start, columns, shape="128x128b"):
+    arch.tcgen05_cp(shape, start + columns, smem_descriptor(base, 0, 128, 256))
+
+
+def two_sums(base, start):
+    multiply(base, start, d=start)
+    multiply(base, start, d=start + 16)
+
+
+def sum_over_a_copy(base, start):
+    copied(base, start, 8)
+    multiply(base, start)
+
+
+def copy_over_a_sum(base, start):
+    multiply(base, start)
+    copied(base, start, 28)
+
+
+def operand_in_a_sum(base, start):
+    multiply(base, start, d=start + 64)
+    multiply(base, start, a=start + 92)
+
+
+def factors_in_a_sum(base, start):
+    multiply(base, start, d=start + 128)
+    scaled(base, start, sfa=158)
+
+
+OVERLAPS = {
+    two_sums: "D of a tcgen05.mma overlaps accumulators of another tcgen05.mma that nobody",
+    sum_over_a_copy: "D of a tcgen05.mma overlaps a copy by tcgen05.cp that nobody",
+    copy_over_a_sum: "the copy of a tcgen05.cp overlaps accumulators of a tcgen05.mma that nobody",
+    operand_in_a_sum: "operand A of a tcgen05.mma has columns that D of another has overwritten",
+    factors_in_a_sum: "the scale factors of A of a tcgen05.mma has columns that D of another has",
+}
+
+
+@pytest.mark.parametrize("body", OVERLAPS, ids=lambda body: body.__name__)
+def test_tensors_that_overlap(body):
+    tmem = np.full((1, 128, COLUMNS), 0x7F7F7F7F, np.uint32)
+    text = error_of(body, 1, tmem)
+    assert OVERLAPS[body] in text and "written here" in text
+    assert text.count("-->") >= 2  # both lines
+
+
+def side_by_side(base, start):
+    multiply(base, start, d=start + 64)
+    copied(base, start, 96)
+    multiply(base, start, d=start, a=start + 100)
+    multiply(base, start, d=start)  # the same tensor anew
+    scaled(base, start, d=128, sfa=160)
+
+
+def test_tensors_that_do_not_overlap():
+    tmem = np.full((1, 128, COLUMNS), 0x7F7F7F7F, np.uint32)
+    run(side_by_side, *memories(1, tmem))
+
+
 # Pairs, and operands that change too early -------------------------------------------------------
 
 

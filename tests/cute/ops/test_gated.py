@@ -21,5 +21,5 @@ def test_what_does_not_fit():
     x, gate = np.zeros((4, 8), np.float32), np.zeros((8, 6), np.float32)
     with pytest.raises(DSLTypeError, match="activation='swish' is unknown"):
         gated_linear(x, gate, gate, activation="swish")
-    with pytest.raises(DSLTypeError):
+    with pytest.raises(DSLTypeError, match=r"gate is \(8, 6\), and up \(8, 5\)"):
         gated_linear(x, gate, gate[:, :5])

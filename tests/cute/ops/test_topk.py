@@ -78,3 +78,4 @@ def test_what_does_not_fit():
         topk(x.astype(np.int32), 2)
     with pytest.raises(DSLTypeError, match=r"k is 2\.0"):
         topk(x, 2.0)
+    assert topk(x, np.int64(2)).values.shape == (2, 2)

@@ -76,10 +76,11 @@ SHAPES = {
     "batches of each other": ((2, 1, 6, 9), (3, 9, 5)),
     "a batch and a vector": ((2, 6, 9), (9,)),
     "one element": ((1, 1), (1, 1)),
+    "no columns": ((2, 6, 0), (0, 5)),
 }
 
 
-@pytest.mark.parametrize("name", few_quick(SHAPES, "vectors", "a batch and a matrix"))
+@pytest.mark.parametrize("name", few_quick(SHAPES, "vectors", "a batch and a matrix", "no columns"))
 def test_gradients_have_the_shapes_of_their_operands(name):
     inputs = tuple(normal(*s, seed=i, dtype=torch.float32) for i, s in enumerate(SHAPES[name]))
     compare(inputs, matmul, torch.matmul, 1e-5)

@@ -70,6 +70,7 @@ def tcgen05_mma(
     disabled_lanes: Sequence[Any] | None = None,
     shift_a: bool = False,
     collector: str | None = None,
+    metadata: Any = None,
 ) -> None:
     """Issue D = A B + D (PTX `tcgen05.mma`), or D = A B where `accumulate` is False.
 
@@ -85,6 +86,9 @@ def tcgen05_mma(
       are.
     - `shift_a`: A in tensor memory comes one row further down.
     - `collector`: keep A in the collector buffer: "discard", "lastuse", "fill" or "use".
+    - `metadata`: an address in tensor memory: A is sparse, K twice as long, of which A has half of
+      the elements, and the places of these are at the address (`tcgen05.mma.sp`). The instruction's
+      descriptor has bit 2 set, and the column of the metadata behind the address in bits 0 and 1.
 
     Raises DSLTypeError for other values.
     """
@@ -93,7 +97,9 @@ def tcgen05_mma(
     attributes |= _collector(collector, what)
     operands = [_address(d, what), _operand_a(a, what), _i64(b), i32(descriptor)]
     operands.append(as_numeric(accumulate).to(Boolean).ir_value())
-    segments = [1, 1, 1, 1, 1, 0, 0]
+    sparse = [] if metadata is None else [_address(metadata, what)]
+    operands += sparse
+    segments = [1] * len(operands) + [0, 0]
     if scale_d is not None:
         if type(scale_d) is not int or not 0 <= scale_d <= 15 or kind not in ("f16", "tf32"):
             raise DSLTypeError(
@@ -101,7 +107,7 @@ def tcgen05_mma(
                 f"of {kind}"
             )
         operands.append(_i64(Int64(scale_d)))
-        segments[5] = 1
+        segments[-2] = 1
     if disabled_lanes is not None:
         words = [i32(word) for word in disabled_lanes]
         if len(words) != 4 * int(cta_group):
@@ -110,13 +116,14 @@ def tcgen05_mma(
             )
         kind_of = f"vector<{len(words)}xi32>"
         operands.append(emit_op(what, "vector.from_elements", words, [kind_of]).result)
-        segments[6] = 1
+        segments[-1] = 1
     if shift_a:
         if not isinstance(a, Pointer):
             raise DSLTypeError(f"{what}: shift_a is for A in tensor memory")
         attributes["aShift"] = "unit"
     attributes["operandSegmentSizes"] = f"array<i32: {', '.join(map(str, segments))}>"
-    emit_op(what, "nvvm.tcgen05.mma", operands, attributes=attributes)
+    name = "nvvm.tcgen05.mma.sp" if sparse else "nvvm.tcgen05.mma"
+    emit_op(what, name, operands, attributes=attributes)
 
 
 @takes_location
@@ -133,14 +140,15 @@ def tcgen05_mma_block_scale(
     vector: int | None = None,
     cta_group: int = 1,
     collector: str | None = None,
+    metadata: Any = None,
 ) -> None:
     """Issue D = (A scale_a) (B scale_b) + D (PTX `tcgen05.mma` with `.block_scale`), or without D
     where `accumulate` is False.
 
     `kind` is "mxf8f6f4", "mxf4" or "mxf4nvf4", `scale_a` and `scale_b` addresses in tensor memory,
-    `vector` the elements that share a factor (16 or 32; of one choice left out). `d`, `a`, `b`, the
-    instruction's `descriptor`, `cta_group` and `collector` are those of `tcgen05_mma`. Raises
-    DSLTypeError for other values.
+    `vector` the elements that share a factor (16 or 32; of one choice left out), and twice as many
+    with `metadata`. `d`, `a`, `b`, the instruction's `descriptor`, `cta_group`, `collector` and
+    `metadata` are those of `tcgen05_mma`. Raises DSLTypeError for other values.
     """
     what = "tcgen05_mma_block_scale()"
     attributes = {"kind": _kind(kind, True, what), "ctaGroup": _group(cta_group)}
@@ -153,8 +161,12 @@ def tcgen05_mma_block_scale(
     attributes |= _collector(collector, what)
     operands = [_address(d, what), _operand_a(a, what), _i64(b), i32(descriptor)]
     operands.append(as_numeric(accumulate).to(Boolean).ir_value())
+    name = "nvvm.tcgen05.mma.block_scale"
+    if metadata is not None:
+        name = "nvvm.tcgen05.mma.sp.block_scale"
+        operands.append(_address(metadata, what))
     operands += [_address(scale_a, what), _address(scale_b, what)]
-    emit_op(what, "nvvm.tcgen05.mma.block_scale", operands, attributes=attributes)
+    emit_op(what, name, operands, attributes=attributes)
 
 
 @takes_location

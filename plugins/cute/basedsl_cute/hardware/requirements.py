@@ -98,7 +98,7 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
             "cp.async.bulk.tensor of a pair", ("sm_100f", "sm_110f"), (("group", "cta_2"),)
         ),
         Requirement(
-            "cp.async.bulk.tensor.tile::gather4 into other blocks",
+            "tile::gather4 into other blocks",
             ("sm_100f", "sm_110f"),
             (("mode", "gather4"), ("isCTAOnly", "false")),
         ),
@@ -144,6 +144,7 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
         TCGEN05_INTEGERS,
         TCGEN05,
     ),
+    "nvvm.tcgen05.mma.sp": (TCGEN05_INTEGERS, TCGEN05),
     "nvvm.tcgen05.shift": (Requirement("tcgen05.shift", ("sm_100a", "sm_103a", "sm_110a")),),
     "nvvm.redux.sync": (
         Requirement("redux.sync.f32", ("sm_100f",), where=(("kind", "fm"),)),
@@ -196,7 +197,7 @@ CONVERSIONS = {
 
 # The version of the PTX ISA of operations that are newer than their architecture
 # ("tcgen05.mma": `.block16` and `.block32`).
-PTX_VERSIONS = {"nvvm.tcgen05.mma.block_scale": 88}
+PTX_VERSIONS = {"nvvm.tcgen05.mma.block_scale": 88, "nvvm.tcgen05.mma.sp.block_scale": 88}
 
 _SPECIAL, _BLACKWELL = "nvvm.read.ptx.sreg.", "nvvm.tcgen05."
 _OF_CLUSTERS = ("cluster", "nclusterid")

@@ -47,6 +47,21 @@ class Site(NamedTuple):
             return None
         return ast.unparse(found[0].value)
 
+    def argument(self, position: int) -> str | None:
+        """The positional argument of the call that the operation comes from, such as `acc` of
+        `cute.gemm(mma, acc, a, b, acc)`, as the source has it; None where the line does not say.
+        """
+        if self.span is None:
+            return None
+        try:
+            tree = ast.parse(self.span.source_line.strip())
+        except SyntaxError:
+            return None
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        if not calls or len(calls[0].args) <= position:
+            return None
+        return ast.unparse(calls[0].args[position])
+
 
 def _end(node: ast.expr) -> int:
     return node.end_col_offset or 0

@@ -117,3 +117,24 @@ def staged_and_multiplied(
 ):
     staged_kernel(x, y).launch(grid=1, block=128)
     gemm(a, b, c, 1, Config(tile=(128, 128, 64)))
+
+
+@cute.kernel
+def rounds_kernel(x: cute.Tensor, y: cute.Tensor):
+    """Four warps meet two by two, at a barrier and then often at another one, then all of them."""
+    t = cute.arch.thread_idx()[0]
+    warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+    if warp < 2:
+        cute.arch.barrier(barrier_id=1, number_of_threads=64)
+        for _ in range(3):
+            cute.arch.barrier(barrier_id=3, number_of_threads=64)
+    else:
+        for _ in range(4):
+            cute.arch.barrier(barrier_id=2, number_of_threads=64)
+    cute.arch.sync_threads()
+    y[t] = x[t]
+
+
+@cute.jit
+def rounds(x: cute.Tensor, y: cute.Tensor):
+    rounds_kernel(x, y).launch(grid=1, block=128)

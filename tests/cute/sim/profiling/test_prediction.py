@@ -58,6 +58,13 @@ def test_bank_conflicts_take_time_of_shared_memory():
     assert conflicts.seconds > padded.seconds
 
 
+def test_warps_that_meet_at_barriers_of_their_own_go_on():
+    x, y = arrays(128)
+    (found,) = predict(kernels.rounds, x, y, timeline=True)
+    stores = [one for one in found.slices if "global" in one.name]
+    assert {one.track for one in stores} == {f"warp {i}" for i in range(4)}
+
+
 def test_other_architectures():
     x, y = arrays(1 << 22)
     (hopper,), (ampere,) = (

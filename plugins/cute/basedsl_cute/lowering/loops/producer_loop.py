@@ -46,7 +46,8 @@ _PRODUCES = frozenset((
 _FLOW = frozenset(("scf.if", "scf.for", "scf.yield"))
 _CONSUMES = {
     *_WAITS, "nvvm.mbarrier.arrive", "nvvm.tcgen05.fence", "nvvm.tcgen05.mma", "nvvm.tcgen05.cp",
-    "nvvm.tcgen05.mma.block_scale", "nvvm.tcgen05.commit",
+    "nvvm.tcgen05.mma.block_scale", "nvvm.tcgen05.mma.sp", "nvvm.tcgen05.mma.sp.block_scale",
+    "nvvm.tcgen05.commit",
 }  # fmt: skip
 
 

@@ -151,7 +151,7 @@ def _backward(ctx: Any, grad: Any) -> Any:
     batch = torch.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
     slope = slope.to(a.dtype).reshape(*batch, rows.shape[-2], columns.shape[-1])
     if columns.dim() == 2:
-        rows, slope = rows.reshape(-1, rows.shape[-1]), slope.reshape(-1, slope.shape[-1])
+        rows, slope = rows.flatten(0, -2), slope.flatten(0, -2)
     if wants_a:
         of_a = _summed(slope, columns.mT, rows, alpha, factor, *how).reshape(a.shape)
     if wants_b:

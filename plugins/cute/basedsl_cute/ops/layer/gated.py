@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from basedsl import DSLTypeError
 from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.ops.array_libraries import library
 from basedsl_cute.ops.gemm.epilogue import Gate
@@ -20,8 +21,7 @@ def gated_linear(x: Any, gate: Any, up: Any, *, activation: str = "silu") -> Any
     writes, so that x @ up never reaches memory.
 
     Returns an array (..., N) of the type of `x`; PyTorch and JAX compute gradients of all
-    three. Raises
-    DSLTypeError as `matmul` does.
+    three. Raises DSLTypeError for a gate and up of different extents, and as `matmul` does.
 
     >>> import numpy as np
     >>> from basedsl_cute.ops import gated_linear
@@ -29,6 +29,9 @@ def gated_linear(x: Any, gate: Any, up: Any, *, activation: str = "silu") -> Any
     >>> gated_linear(x, gate, up, activation="relu")
     array([[16., 16.]])
     """
+    shapes = [tuple(w.shape) for w in (gate, up) if hasattr(w, "shape")]
+    if len(set(shapes)) > 1:
+        raise DSLTypeError(f"gated_linear: gate is {shapes[0]}, and up {shapes[1]}")
     if is_jax(x):
         from basedsl_cute.ops.layer.jax_layer import jax_gated  # it imports JAX
 

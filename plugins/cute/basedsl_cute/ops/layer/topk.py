@@ -10,8 +10,11 @@ those equal to it the first ones are taken.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import numpy as np
 
 import basedsl_cute as cute
 from basedsl import DSLCallError, DSLTypeError
@@ -71,6 +74,7 @@ def topk(x: Any, k: int, *, largest: bool = True) -> TopK:
         from basedsl_cute.ops.layer.jax_layer import jax_topk  # it imports JAX
 
         return TopK(*jax_topk(x, k, largest))
+    k = operator.index(k) if isinstance(k, np.integer) else k
     lib = library(x, "topk")
     if lib.records(x):
         from basedsl_cute.ops.layer.torch_topk import torch_topk  # it imports PyTorch

@@ -57,7 +57,7 @@ def _setup(ctx: Any, inputs: Any, output: Any) -> None:
 def _backward(ctx: Any, grad: Any, *_: Any) -> Any:
     x, gate, up, values, others = ctx.saved_tensors
     of_gate, of_up = _gradient_operation(values, others, grad, ctx.activation)
-    rows = [t.reshape(-1, t.shape[-1]) for t in (x, of_gate, of_up)]
+    rows = [t[None].flatten(0, -2) for t in (x, of_gate, of_up)]
 
     def product(a: Any, b: Any, residual: Any = None) -> Any:
         return torch_matmul(a, b, None, residual, None, None, None, False)

@@ -233,6 +233,7 @@ class TensorMemory:
         self.relinquished: Site | None = None
         self.pending: list[PendingTmemWrite] = []
         self.shadow: Any = None  # a TensorShadow, if races are checked
+        self.owners: Any = None  # the TensorOwners, once something is written
         self.group: tuple[int, Site] | None = None
 
 
@@ -252,13 +253,15 @@ class RegisterPool:
 
 
 class LoadedBox(NamedTuple):
-    """A box that TMA loaded: the offsets of its bytes in shared memory, the bytes, and the swizzle
-    of its tensor map (0 none, 1 to 3 of 32 to 128 bytes, 4 of 128 by 32 bytes).
+    """A box that TMA loaded: the offsets of its bytes in shared memory, the bytes, the swizzle of
+    its tensor map (0 none, 1 to 3 of 32 to 128 bytes, 4 of 128 by 32 bytes), and the bytes of a row
+    of its contiguous mode there.
     """
 
     place: Any
     data: Any
     swizzle: int
+    row_bytes: int
 
 
 class Block:

@@ -20,6 +20,8 @@ import numpy as np
 from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS, TMEM_LANES
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
 from basedsl_cute.sim.machine import tcgen05_operands as operands
+from basedsl_cute.sim.machine import tensor_owners
+from basedsl_cute.sim.machine.sparse_operand import expanded, sparse_places
 from basedsl_cute.sim.machine.state import Group, Mask, PendingTmemWrite, TensorMemory
 from basedsl_cute.sim.machine.tcgen05_operands import InstructionDescriptor
 from basedsl_cute.sim.machine.tensor_memory import check_allocated, lane_and_column
@@ -54,9 +56,11 @@ def mma(
     m: Mask,
     scales: tuple[Any, Any] | None = None,
     disabled: Any = None,
+    metadata: Any = None,
 ) -> None:
     """Issue tcgen05.mma. `scales` are the addresses of the factors of A and B, `disabled` words
-    whose bits are lanes of D that stay as they are. Raises SimulationError for more than one
+    whose bits are lanes of D that stay as they are, `metadata` of a sparse A is the address of its
+    elements' places. Raises SimulationError for more than one
     thread, a descriptor that the instruction does not have, memory that is not allocated, and
     operands beyond shared memory.
     """
@@ -73,6 +77,13 @@ def mma(
             site,
             g.thread(lane),
         ) from None
+    if what.is_sparse != (metadata is not None):
+        raise SimulationError(
+            f"tcgen05.mma{'' if metadata is None else '.sp'} with the instruction descriptor "
+            f"{bits:#010x} of a {'sparse' if what.is_sparse else 'dense'} A (bit 2)",
+            site,
+            g.thread(lane),
+        )
     lanes, columns = _accumulator(g, what, int(d[lane]), lane, site)
     span = range(int(columns.min()), int(columns.max()) + 1)
     mask = np.zeros((TMEM_LANES, TMEM_COLUMNS), np.bool_)
@@ -98,6 +109,9 @@ def mma(
             for which in (0, 1)
         ]
         read_scales.append(pair)
+    read_places = []
+    for block in blocks if metadata is not None else ():
+        read_places.append(sparse_places(g, what, block, int(metadata[lane]), site))
     adds = bool(accumulate[lane])
     off = None if disabled is None else _disabled_lanes(disabled, lane, form.blocks)
     issued = _snapshot(reads, form.a_in_tmem)
@@ -109,14 +123,18 @@ def mma(
         right = np.concatenate(b_rows)
         for i, block in enumerate(blocks):
             left = operands.wide(what, 0, raw[2 * i], form.a_in_tmem)
+            if read_places:
+                left = expanded(what, left, read_places[i]())
             if form.shifts_a:
                 left = np.concatenate([left[:1], left[:-1]])
             scaled = right
             if read_scales:
                 sa, sb = (read() for read in read_scales[i])
-                left = left * np.repeat(sa, what.vector, 1)
-                scaled = right * np.repeat(sb, what.vector, 1)
+                left = left * np.repeat(sa, what.k // what.factors, 1)
+                scaled = right * np.repeat(sb, what.k // what.factors, 1)
             keep = None if off is None else off[i][lanes]
+            key = (tensor_owners.D, int(d[lane]), what.m, what.n, what.is_ws)
+            tensor_owners.take(g, block, (lanes, columns), key, tensor_owners.D, span, site)
             product = left @ scaled.T
             _add(block.tensor_memory, what, form, (lanes, columns), product, adds, keep, g, lane)
 

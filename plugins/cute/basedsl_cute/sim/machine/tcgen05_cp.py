@@ -14,6 +14,7 @@ import numpy as np
 
 from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS, TMEM_LANES
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
+from basedsl_cute.sim.machine import tensor_owners
 from basedsl_cute.sim.machine.state import Block, Group, Mask, PendingTmemWrite
 from basedsl_cute.sim.machine.tcgen05_operands import operand_addresses, unpack_codes
 from basedsl_cute.sim.machine.tensor_memory import check_allocated, lane_and_column
@@ -87,6 +88,8 @@ def copy(g: Group, form: CpForm, address: Any, descriptor: Any, m: Mask) -> None
                 )
             words = np.ascontiguousarray(_expanded(raw, form.source_format)).view(np.uint32)
             tmem = block.tensor_memory
+            key = (tensor_owners.COPY, first, form.shape, form.copies)
+            tensor_owners.take(g, block, mask, key, tensor_owners.COPY, span, site)
             for lanes in copies:
                 tmem.words[np.ix_(lanes, columns)] = words
                 tmem.written[np.ix_(lanes, columns)] = True

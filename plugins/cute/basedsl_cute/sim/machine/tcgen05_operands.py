@@ -2,7 +2,8 @@
 types (PTX ISA, "Matrix descriptors", "Data path layout organization" and
 "Scale factors").
 
-A row of an operand is 32 bytes for one instruction, whatever its elements are. Of kinds f8f6f4 and
+A row of an operand is 32 bytes for one instruction, whatever its elements are; of B 64 bytes where
+A is sparse. Of kinds f8f6f4 and
 mxf8f6f4, 16 elements of 4 or 6 bits take 16 bytes in shared memory, packed at their beginning; in
 tensor memory each has a byte, 4 bits from bit 2 on, 6 from bit 0 on. The kinds mxf4 and mxf4nvf4
 pack two elements into a byte.
@@ -27,7 +28,8 @@ from basedsl_cute.hardware.tensor_memory import (
     refused_ws_shape,
 )
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
-from basedsl_cute.sim.machine import tensor_races
+from basedsl_cute.sim.machine import tensor_owners, tensor_races
+from basedsl_cute.sim.machine.operand_layout import check_layout
 from basedsl_cute.sim.machine.state import Block, Group
 from basedsl_cute.sim.machine.tensor_memory import check_allocated, lane_and_column
 from basedsl_cute.sim.site import Site
@@ -70,11 +72,25 @@ class InstructionDescriptor:
     vector: int = 0
     scale_ids: tuple[int, int] = (0, 0)
     is_ws: bool = False
+    is_sparse: bool = False
+    selector: int = 0  # of the column of metadata
 
     @property
     def rows(self) -> tuple[int, int]:
         """The rows of A and of B that a block has."""
         return self.m // self.blocks, self.n // self.blocks
+
+    @property
+    def row_bytes(self) -> tuple[int, int]:
+        """The bytes of a row of A and of B."""
+        return ROW_BYTES, ROW_BYTES * (1 + self.is_sparse)
+
+    @property
+    def factors(self) -> int:
+        """The scale factors of a row: a sparse A has one for `vector` of its elements, B for twice
+        as many.
+        """
+        return self.k // self.vector // (1 + self.is_sparse)
 
 
 @functools.lru_cache(maxsize=256)
@@ -94,25 +110,41 @@ def decode(
     refused = refused_ws_shape(kind, m, n) if is_ws else refused_shape(kind, m, n, blocks)
     if refused is not None:
         raise ValueError(refused)
-    if bits & 0b111:
-        raise ValueError("sparse instructions are not simulated")
+    is_sparse, selector = bool(bits >> 2 & 1), bits & 3
+    if is_sparse:
+        _check_sparse(kind, m, blocks, selector, is_ws)
+    elif selector:
+        raise ValueError(f"the sparsity selector is {selector} of a dense A")
     negated, mn_major = ((bool(bits >> at & 1), bool(bits >> at + 1 & 1)) for at in (13, 15))
     if any(mn_major[i] and not can_transpose(types[i]) for i in (0, 1)):
         raise ValueError(f"an operand of {' and '.join(types)} is MN-major")
-    common = (kind, blocks, m, n, known.k, (types[0], types[1]), mn_major, negated)
+    k = known.k * (1 + is_sparse)
+    common = (kind, blocks, m, n, k, (types[0], types[1]), mn_major, negated)
+    sparse: dict[str, Any] = {"is_sparse": is_sparse, "selector": selector}
     if not known.is_block_scaled:
         if bits >> 30:
             raise ValueError("shifts of B are not simulated")
         saturates = bool(bits >> 3 & 1)
         if saturates and not known.can_saturate:
             raise ValueError("floats do not saturate")
-        return InstructionDescriptor(*common, saturates, _ACCUMULATORS[bits >> 4 & 3], is_ws=is_ws)
+        dtype = _ACCUMULATORS[bits >> 4 & 3]
+        return InstructionDescriptor(*common, saturates, dtype, is_ws=is_ws, **sparse)
     scale = "ue8m0" if bits >> 23 & 1 else "ue4m3"
     if vector not in known.scales.get(scale, ()):
         raise ValueError(f"no factors of {scale} for {vector} elements each")
     return InstructionDescriptor(
-        *common, False, np.float32, scale, vector, (bits >> 29 & 3, bits >> 4 & 3)
+        *common, False, np.float32, scale, vector, (bits >> 29 & 3, bits >> 4 & 3), **sparse
     )
+
+
+def _check_sparse(kind: str, m: int, blocks: int, selector: int, is_ws: bool) -> None:
+    """ValueError for a sparse A that is not simulated: the layouts of metadata of 64 rows a block
+    are in figures of the PTX ISA only.
+    """
+    if is_ws or m // blocks != TMEM_LANES:
+        raise ValueError(f"a sparse A is simulated with {TMEM_LANES} rows a block, without .ws")
+    if selector and kind not in ("f16", "tf32"):
+        raise ValueError(f"the sparsity selector of kind {kind} is 0, not {selector}")
 
 
 # Accumulators -------------------------------------------------------------------------------------
@@ -203,6 +235,9 @@ def tmem_operand(
                 site,
                 hint="cute.arch.fence_view_async_tmem_store() waits for stores",
             )
+        for place in places:
+            # A sum of 32-bit floats may be an operand as it is.
+            tensor_owners.read(g, block, place, "operand A", site, whole=what.kind == "tf32")
         found = [np.ascontiguousarray(tmem.words[place]).view(np.uint8) for place in places]
         if any((found[0] != other).any() for other in found[1:]):
             raise SimulationError(
@@ -238,7 +273,7 @@ def smem_operand(
             "which there is not",
             site,
         )
-    k = ROW_BYTES // size
+    k = what.row_bytes[which] // size
     offset = operand_addresses(number, not what.mn_major[which], rows, k, size) - shared.base
     if int(offset.min()) < 0 or int(offset.max()) + size > shared.size:
         raise SimulationError(
@@ -251,10 +286,12 @@ def smem_operand(
 
     def read() -> Any:
         _check_swizzle(block, number, letter, site)
+        check_layout(block, offset, size, not what.mn_major[which], letter, site)
         if shared.written is not None:
             unwritten = shared.written_view(size)[index] != -1
             if kind in _NARROW and what.kind in ("f8f6f4", "mxf8f6f4"):
-                unwritten = unwritten & _is_packed(kind)  # nobody reads the rest of 16 bytes
+                # Nobody reads the rest of 16 bytes.
+                unwritten = unwritten & _is_packed(kind, k * size)
             if unwritten.any():
                 bad = int(offset[unwritten].min())
                 name, start, _ = g.shared_variable(bad + shared.base)
@@ -289,9 +326,9 @@ def _check_swizzle(block: Block, descriptor: int, letter: str, site: Site) -> No
             )
 
 
-def _is_packed(kind: str) -> Any:
-    """True for the bytes of a row, `(1, 32)`, that have elements of 4 or 6 bits."""
-    return (np.arange(ROW_BYTES) % 16 < (8 if kind == "e2m1" else 12))[None, :]
+def _is_packed(kind: str, row_bytes: int) -> Any:
+    """True for the bytes of a row, `(1, bytes)`, that have elements of 4 or 6 bits."""
+    return (np.arange(row_bytes) % 16 < (8 if kind == "e2m1" else 12))[None, :]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -335,7 +372,7 @@ def scale_factors(
     """
     letter, tmem = "AB"[which], block.tensor_memory
     rows = what.rows[0] if which == 0 else what.n
-    count, first_byte = what.k // what.vector, what.scale_ids[which]
+    count, first_byte = what.factors, what.scale_ids[which]
     first_lane, first = lane_and_column(address & 0x3FFF_FFFF)
     what_for = f"the scale factors of {letter}"
     if first_lane:
@@ -369,6 +406,7 @@ def scale_factors(
                 site,
                 hint="all four quarters of the lanes have a copy: tcgen05.cp of shape 4x32x128b",
             )
+        tensor_owners.read(g, block, (lanes, columns), what_for, site)
         raw = np.ascontiguousarray(tmem.words[lanes, columns]).view(np.uint8)
         each = raw.reshape(rows, -1, 4)[:, :, first_byte : first_byte + count]
         if (each != each[:, :1]).any():

@@ -17,7 +17,7 @@ from basedsl_cute.algebra import lane_stride, size, tmem_copy_atom
 from basedsl_cute.hardware.targets import WARP_SIZE, WARPS_PER_WARPGROUP
 from basedsl_cute.hardware.tensor_memory import MIN_TMEM_COLUMNS, TMEM_COLUMNS, TMEM_LANES
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
-from basedsl_cute.sim.machine import tensor_races
+from basedsl_cute.sim.machine import tensor_owners, tensor_races
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.load_store import store_memory
 from basedsl_cute.sim.machine.schedule import Wait
@@ -136,6 +136,7 @@ def allocate(
             return False
         tmem.allocated[start] = TmemColumns(columns, blocks, site)
         tmem.written[:, start : start + columns] = False
+        tensor_owners.forget(g.block, slice(start, start + columns))
         first = np.zeros(g.lanes, np.bool_)
         first[0] = True
         store_memory(g, write, holder, np.full(g.lanes, start, np.int32), first)
@@ -313,6 +314,7 @@ def load(g: Group, copy: TmemCopy, address: Any, m: Mask) -> Any:
             copy.site,
             g.thread(int(bad[1])),
         )
+    tensor_owners.load(g.block, (lanes, columns))
     tensor_races.check_load(g, tensor_races.words_at(lanes, columns), copy.site)
     words = tmem.words[lanes, columns]
     if copy.packed:
@@ -362,6 +364,7 @@ def wait_for_stores(g: Group, m: Mask, site: Site) -> None:
     for pending in g.tmem_stores:
         tmem.words[pending.lanes, pending.columns] = pending.words
         tmem.written[pending.lanes, pending.columns] = True
+        tensor_owners.store(g.block, (pending.lanes, pending.columns), pending.site)
         index = tensor_races.words_at(pending.lanes, pending.columns)
         tensor_races.check_store(g, index, pending.site, is_complete=True)
     g.tmem_stores.clear()

@@ -101,7 +101,9 @@ def tma_load(
                 stamp = races.begin_async_write(
                     block.shadow, g, site, "write by a TMA load", place, lane
                 )
-            block.boxes[at - g.shared.base] = LoadedBox(place, box, tensor.swizzle)
+            block.boxes[at - g.shared.base] = LoadedBox(
+                place, box, tensor.swizzle, tensor.box[0] * tensor.shared_itemsize
+            )
             land = functools.partial(land_bytes, block, barrier, place, box, stamp, counting)
             send_to_mbarrier(counting, barrier, land)
 

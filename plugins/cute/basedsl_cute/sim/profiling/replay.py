@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,7 +66,7 @@ class Warp:
     stores: list[list[float]] = field(default_factory=lambda: [[]])
     products: list[float] = field(default_factory=list)
     group: float = 0.0  # when the wgmma of the open group end
-    barriers: int = 0
+    barriers: Counter[int] = field(default_factory=Counter)  # arrivals by the barrier's number
 
 
 @dataclass(slots=True)
@@ -201,13 +201,16 @@ class Multiprocessor:
         self.end = 0.0
 
     def replay(self) -> Replayed:
-        """Run all blocks."""
+        """Run all blocks. Raises RuntimeError if warps are left that wait."""
         for _ in range(min(self.resident, self.left)):
             self._start(0.0)
         while self.heap:
             time, _, warp = heapq.heappop(self.heap)
             warp.time = max(warp.time, time)
             self._advance(warp)
+        waiting = [key for (_, key), found in self.arrived.items() if found[2]]
+        if waiting:
+            raise RuntimeError(f"warps wait for arrivals that were not recorded: {waiting[:4]}")
         for name in ("issue", "integer", "special", "tensor"):
             self.busy[name] /= PARTITIONS
         return Replayed(self.end, dict(self.busy), dict(self.waits), self.slices or [])
@@ -232,12 +235,13 @@ class Multiprocessor:
 
     def _expect(self, block: int, events: list[tuple[int, Any]]) -> None:
         """Count the arrivals that each barrier will see."""
-        seen = 0
+        seen = Counter[int]()
         for chunk, data in events:
             first = self.recording.steps[chunk].first
             for key in _arrivals(first, data, seen):
                 self.expected[block, key] = self.expected.get((block, key), 0) + 1
-            seen += _is_barrier(first)
+            if _is_barrier(first):
+                seen[data[0]] += 1
 
     def _advance(self, warp: Warp) -> None:
         """Let a warp execute its next chunk; push it again when that is done."""
@@ -414,7 +418,7 @@ class Multiprocessor:
         done = begun + flops / self.rates.wgmma
         for part in self.partitions:
             part["tensor"] = done
-        self.busy["tensor"] += done - begun
+        self.busy["tensor"] += (done - begun) * PARTITIONS
         warp.group = done + self.rates.wgmma_latency
         self._slice("tensor cores", f"{_line(one)} tcgen05.mma", begun, done - begun, warp.block)
 
@@ -453,7 +457,7 @@ class Multiprocessor:
         if not _is_barrier(step.first):
             return True
         (key,) = _arrivals(step.first, data, warp.barriers)
-        warp.barriers += 1
+        warp.barriers[data[0]] += 1
         cost = self.rates.barrier_warp * self.expected[warp.block, key] + self.rates.barrier
         self._note(warp.block, key, warp.time)
         if "arrive" in step.first.op.name:
@@ -489,11 +493,13 @@ def _is_barrier(one: ProfiledOperation) -> bool:
     return one.op.name in ("gpu.barrier", "nvvm.barrier0", "nvvm.barrier", "nvvm.barrier.arrive")
 
 
-def _arrivals(one: ProfiledOperation, data: Any, seen: int) -> list[Any]:
-    """The keys of the barriers and phases at which an event arrives."""
+def _arrivals(one: ProfiledOperation, data: Any, seen: Counter[int]) -> list[Any]:
+    """The keys of the barriers and phases at which an event arrives; `seen` are the warp's earlier
+    arrivals by the barrier's number, which tell the generation where the machine does not.
+    """
     if _is_barrier(one):
         number, generation = data
-        return [("bar", number, generation if generation >= 0 and number else seen)]
+        return [("bar", number, generation if generation >= 0 and number else seen[number])]
     if one.op.name == "nvvm.tcgen05.commit" or (one.kind == "mbarrier" and "arrive" in one.op.name):
         return [("phase", *place) for place in data or ()]
     if one.kind == "TMA" and isinstance(data, tuple):

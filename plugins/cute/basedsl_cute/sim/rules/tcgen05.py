@@ -104,8 +104,9 @@ def _form(e: PythonEmitter, op: Op, a: Value, **more: Any) -> str:
 
 
 @nvidia_rule("nvvm.tcgen05.mma", sync="warp")
+@nvidia_rule("nvvm.tcgen05.mma.sp", sync="warp")
 def _mma(e: PythonEmitter, op: Op) -> None:
-    d, a, b, number, accumulate, scale, lanes = op.segments()
+    d, a, b, number, accumulate, *sparse, scale, lanes = op.segments()
     exponent = 0
     if scale:
         constant = scale[0].defining
@@ -114,7 +115,8 @@ def _mma(e: PythonEmitter, op: Op) -> None:
     places = ", ".join(e.lanes(part[0]) for part in (d, a, b, number, accumulate))
     disabled = e.lanes(lanes[0]) if lanes else None
     form = _form(e, op, a[0], scale_d=exponent)
-    e.line(f"tcgen05.mma(g, {form}, {places}, {e.mask}, None, {disabled})")
+    metadata = e.lanes(sparse[0][0]) if sparse else None
+    e.line(f"tcgen05.mma(g, {form}, {places}, {e.mask}, None, {disabled}, {metadata})")
 
 
 @nvidia_rule("nvvm.tcgen05.mma.ws", sync="warp")
@@ -132,12 +134,15 @@ SCALE_VECTORS = {"block16": 16, "block32": 32, "default": 32}
 
 
 @nvidia_rule("nvvm.tcgen05.mma.block_scale", sync="warp")
+@nvidia_rule("nvvm.tcgen05.mma.sp.block_scale", sync="warp")
 def _scaled_mma(e: PythonEmitter, op: Op) -> None:
-    d, a, b, number, accumulate, *scales = op.operands
+    d, a, b, number, accumulate, *sparse, sfa, sfb = op.operands
+    scales = [sfa, sfb]
     places = ", ".join(e.lanes(x) for x in (d, a, b, number, accumulate))
     factors = ", ".join(e.lanes(x) for x in scales)
     form = _form(e, op, a, vector=SCALE_VECTORS[op.word("blockScale", "default")])
-    e.line(f"tcgen05.mma(g, {form}, {places}, {e.mask}, ({factors}))")
+    metadata = e.lanes(sparse[0]) if sparse else None
+    e.line(f"tcgen05.mma(g, {form}, {places}, {e.mask}, ({factors}), None, {metadata})")
 
 
 @nvidia_rule("nvvm.tcgen05.cp", sync="warp")

@@ -1,0 +1,33 @@
+"""The schedule of a persistent Blackwell GEMM that bench/blackwell_model.py prints."""
+
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+
+
+@pytest.mark.slow
+def test_the_epilogue_hides_behind_the_next_tile(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "path", [str(BENCH), *sys.path])
+    import blackwell_model
+    import blackwell_timeline as timeline
+
+    model = blackwell_model.model
+    cfg = replace(model.CANDIDATES[2], dynamic=False)
+    function, (a, b, c, _, _) = blackwell_model.dense(cfg, 3 * cfg.tile[0], cfg.tile[1], 512)
+    tiles = timeline.schedule(function, (a, b, c, 1, cfg), 3)
+    for tile in tiles:
+        assert tile.loads[0] < tile.products[0] < tile.loads[1] < tile.products[1]
+        assert tile.products[1] <= tile.committed <= tile.epilogue[0] < tile.stores[1]
+    for one, following in pairwise(tiles):
+        assert following.loads[0] < one.products[1]  # loads run ahead of the products
+        assert timeline.shared(one.epilogue, following.products) > 0
+    paper = model.tile_time(cfg, 512, 16)
+    stores = cfg.tile[0] * cfg.tile[1] * 2 / model.L2_BYTES_PER_CYCLE
+    assert paper.cycles <= timeline.step(tiles) <= 1.1 * (paper.cycles + stores)
+    timeline.print_schedule("a product", tiles, paper, stores)
+    assert capsys.readouterr().out.count("\n| ") == 4
