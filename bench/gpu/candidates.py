@@ -89,15 +89,15 @@ def products(options):
 
 
 def candidates(shape):
-    """The configurations to measure for a product: the chosen one, with prefetching and without, as
-    the model ranks them, and balanced tiles.
+    """The configurations to measure for a product: the chosen one, also in wider clusters,
+    what the model ranks first, and balanced tiles.
     """
     from basedsl_cute.ops.hopper import heuristics
 
     _, order, batches, m, n, k = shape
     problem = m, n, k, batches, 16, 16, PROCESSORS, True
     first = heuristics.choose_hopper_kernel(*problem)[1]
-    found = [first, without_prefetch(first), *wide_clusters(first)]
+    found = [first, *wide_clusters(first)]
     if (m, n, k) in WEAK_KERNELS:
         return list(dict.fromkeys(found + WEAK_KERNELS[m, n, k]()))
     if m <= 16:
@@ -108,12 +108,6 @@ def candidates(shape):
         found += heuristics.balanced_configurations(m, n, 16, PROCESSORS)[:4]
     found += heuristics.ranked_hopper_kernels(*problem, most=2)
     return list(dict.fromkeys(found + balanced_tiles(m, n)))[:MOST]
-
-
-def without_prefetch(cfg):
-    if hasattr(cfg, "parts"):
-        return replace(cfg, gemm=replace(cfg.gemm, prefetch=False))
-    return replace(cfg, prefetch=False)
 
 
 def wide_clusters(cfg):
