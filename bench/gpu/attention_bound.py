@@ -126,7 +126,6 @@ class Bound:
         least.fill(0.0)
         total.fill(0.0)
         scale = cute.Float32(tiles) * 1e-6
-        q_steps, v_steps = D // 16, COLUMNS // 16
         if cute.const_expr("ldmatrix" not in self.parts):
             for c, source, r in fragments:
                 cute.copy(c, source[None, None, 0], r[None, None, 0])
