@@ -4,10 +4,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import basedsl_cute as cute
-from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.runtime import from_dlpack
 from tests.cute.blackwell.mixed_input_gemm import MixedInputGemm
+from tests.cute.blackwell.whole_programs import check_resources, needs_ptxas, simulate
 
 # Name -> (M, N, K), granularity of factors, blocks of an MMA, type of A, A is M-major.
 CASES = {
@@ -43,15 +42,13 @@ def arguments(name):
 @pytest.mark.parametrize("name", CASES)
 def test_against_float64(name):
     kernel, tensors, c, exact = arguments(name)
-    cute.compile(kernel, *tensors, options="--arch sim")(*tensors)
+    simulate(kernel, tensors)
     np.testing.assert_allclose(c, exact, rtol=1e-5, atol=1e-5 * np.abs(exact).max())
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(ptxas.find_ptxas() is None, reason="there is no ptxas")
+@needs_ptxas
 @pytest.mark.parametrize("name", ["scaled", "m-major", "pairs"])
 def test_ptxas_takes_it(name):
     program, tensors, *_ = arguments(name)
-    compiled = cute.compile(program, *tensors, options="--arch sm_100a")
-    (kernel,) = compiled.resources.values()
-    assert (kernel.spill_stores, kernel.spill_loads) == (0, 0)
+    check_resources(program, tensors)

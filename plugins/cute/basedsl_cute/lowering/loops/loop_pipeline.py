@@ -28,7 +28,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from basedsl import DSLTypeError, PipelineContext, span_of_location
+from basedsl import DSLTypeError, PipelineContext, Snapshot, span_of_location
 from basedsl_cute.dialect import CuteDialect, define
 from basedsl_cute.dialect.attributes import UNBOUND_BYTES
 from basedsl_cute.dialect.ops import AllocSmem, Barrier, Copy, TensorIterator, View
@@ -48,8 +48,8 @@ _MAX_STAGES = 16
 _SUSPEND_TICKS = 0x989680  # nanoseconds a wait may sleep, as in arch.mbarrier
 
 
-def pipeline_loops(op: Any, context: PipelineContext) -> None:
-    """Run the step `pipeline-loops` on a module."""
+def pipeline_loops(op: Any, context: PipelineContext) -> Snapshot | None:
+    """Run the step `pipeline-loops` on a module. Returns its input if no loop asks for it."""
     bindings = context.bindings
     ir = bindings.ir
     found: list[Any] = []
@@ -67,6 +67,8 @@ def pipeline_loops(op: Any, context: PipelineContext) -> None:
             module.operation.walk(collect, ir.WalkOrder.POST_ORDER)
     for load in unbound:
         _check_place(load, ir)
+    if not found:
+        return context.input
     for loop in found:
         stages = ir.IntegerAttr(loop.attributes[PREFETCH]).value
         if not 0 <= stages <= _MAX_STAGES:
@@ -82,6 +84,7 @@ def pipeline_loops(op: Any, context: PipelineContext) -> None:
                 raise _error(loop, refused) from None
         else:
             del loop.attributes[PREFETCH]
+    return None
 
 
 def _run_ahead(dialect: CuteDialect, loop: Any, stages: int) -> None:

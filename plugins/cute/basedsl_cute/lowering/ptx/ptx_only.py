@@ -64,6 +64,7 @@ from basedsl_cute.lowering.ptx import (
     warpgroup,
 )
 from basedsl_cute.lowering.ptx.predicated_stores import join_stores
+from basedsl_cute.lowering.ptx.register_arrays import split_store
 from basedsl_cute.lowering.required import require
 
 # A rule takes the operation: a cute one as an instance of the class that declares it.
@@ -333,10 +334,12 @@ def load(b: PtxRewriter, op: Any) -> RuleResult:
 
 @RULES.register("llvm.store")
 def store(b: PtxRewriter, op: Any) -> RuleResult:
-    """Replace by `st` with a cache operator (PTX ISA 9.7.9.11) where one was asked for."""
+    """Replace by `st` with a cache operator (PTX ISA 9.7.9.11) where one was asked for, and by
+    several where an array of registers is filled, copied or converted.
+    """
     cache = _cache_of(op)
     if cache is None:
-        return Keep()
+        return Erase() if split_store(b, op) else Keep()
     value, address = op.operands[0], op.operands[1]
     words = _Words(b, value.type)
     head = f"st{_space_of(address)}.{cache}"

@@ -47,18 +47,20 @@ class _Block:
         b_at = at + (4 * len(self.steps[0]) if self.a_in_registers else 1)
         types = ".".join(_PTX_TYPES[kind] for kind in (self.d, *self.kinds))
         name = f"wgmma.mma_async.sync.aligned.m64n{self.n}k{self.what.k}.{types}"
-        lines = ["{", ".reg .pred first, other;", ".reg .b64 a, b;"]
+        # Registers of their own: ptxas takes a tenth longer for those that are written again.
+        count = len(self.steps[1])
+        lines = ["{", ".reg .pred first, other;", f".reg .b64 a<{count}>, b<{count}>;"]
         lines.append(f"setp.ne.b32 first, {f'${b_at + 1}' if self.is_flagged else '1'}, 0;")
         lines.append("setp.ne.b32 other, 1, 0;")
         for i, (a_step, b_step) in enumerate(zip(*self.steps, strict=True)):
             if self.a_in_registers:
                 a_text = "{" + ", ".join(f"${at + 4 * i + j}" for j in range(4)) + "}"
             else:
-                lines.append(f"add.s64 a, ${at}, {a_step};")
-                a_text = "a"
-            lines.append(f"add.s64 b, ${b_at}, {b_step};")
+                lines.append(f"add.s64 a{i}, ${at}, {a_step};")
+                a_text = f"a{i}"
+            lines.append(f"add.s64 b{i}, ${b_at}, {b_step};")
             last = ", ".join(["other" if i else "first", *self.modifiers])
-            lines.append(f"{name} {{{registers}}}, {a_text}, b, {last};")
+            lines.append(f"{name} {{{registers}}}, {a_text}, b{i}, {last};")
         lines.append("}")
         return "\n".join(lines)
 
