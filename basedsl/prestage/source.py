@@ -14,7 +14,7 @@ import os
 import threading
 from collections import OrderedDict
 from types import CodeType, FunctionType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from basedsl.errors import DSLSyntaxError
 from basedsl.location import STARTED, Span, span_of_definition
@@ -122,7 +122,7 @@ def _index(tree: ast.AST) -> dict[tuple[str, int], list[_Entry]]:
             stack += [(child, node.name) for child in node.body]
             continue
         for field in CHILD_FIELDS[type(node)]:
-            value = getattr(node, field, None)
+            value: Any = getattr(node, field, None)
             if type(value) is list:
                 stack += [(item, class_name) for item in value if type(item) not in _NO_NODES]
             elif type(value) not in _NO_NODES:
