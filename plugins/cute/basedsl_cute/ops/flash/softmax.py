@@ -115,7 +115,7 @@ def powers(exponents):
 
 
 def largest_of_rows(scores, largest):
-    """The largest of each row's scores and its largest so far, of the four threads that share it."""
+    """The largest of each row's scores and its largest so far, of all threads that share it."""
     return [
         arch.warp_reduction_max(
             scores[r, None].load().reduce(cute.ReductionOp.MAX, largest[r], 0), threads_in_group=4
