@@ -126,7 +126,7 @@ def largest_of_rows(scores, largest):
 
 @cute.jit
 def largest_by_integers(scores, largest):
-    """As `largest_of_rows`, by comparisons of the bits as integers, of which an instruction takes
+    """Find what `largest_of_rows` does by comparing bits as integers, of which an instruction takes
     three (VIMNMX3): the order of integers is that of floats that are not negative, which come
     before all others. Where the largest one is negative, floats are compared.
     """
