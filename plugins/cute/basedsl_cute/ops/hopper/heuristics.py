@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import replace
 from typing import Any
 
 from basedsl_cute.ops.hopper import config, parallel_split_k
@@ -328,8 +329,8 @@ def sharing_configurations(m: int, n: int, bits: int) -> list[Config]:
                 stages = min(_MOST_STAGES, free // ((rows + columns) * 128))
                 if stages >= _LEAST_STAGES and longer >= rows * sharing:
                     tile = (rows, columns, 1024 // bits)
-                    options = {"sharing": sharing, "blocks_per_sm": blocks}
-                    found.append(Config(tile, stages, rows // 64, swap=m < n, **options))
+                    made = Config(tile, stages, rows // 64, swap=m < n, sharing=sharing)
+                    found.append(replace(made, blocks_per_sm=blocks))
     return found
 
 
