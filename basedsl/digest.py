@@ -11,6 +11,7 @@ import enum
 import functools
 import hashlib
 import linecache
+import operator
 import os
 import sys
 import types
@@ -172,10 +173,13 @@ def package_stamp(package: str) -> str:
     return digest.hexdigest()
 
 
+_NAME = operator.attrgetter("name")
+
+
 def _stamps(folder: str) -> Iterator[str]:
     """Yield a line for each file of code below `folder`."""
     with os.scandir(folder) as listing:
-        entries = sorted(listing, key=lambda entry: entry.name)
+        entries = sorted(listing, key=_NAME)
     for entry in entries:
         if entry.name.endswith((".py", ".ll", ".so")):
             yield f"{entry.name} {_stamp_of(entry.stat())}\n"

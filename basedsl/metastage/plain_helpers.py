@@ -52,9 +52,11 @@ def questions_in(code: CodeType) -> tuple[tuple[CodeType, list[Question]], ...]:
 
 def _questions_in(code: CodeType) -> Iterator[tuple[CodeType, list[Question]]]:
     names = frozenset(code.co_names)
-    asks = "type" in names or any(type(one) is bool for one in code.co_consts)
+    has_is = _IS in code.co_code[::2]
+    asks = "type" in names or (has_is and any(type(one) is bool for one in code.co_consts))
     found = list(_questions(code)) if asks else []
-    found += _about_members(code)
+    if has_is or "type" in names:
+        found += _about_members(code)
     if found:
         yield code, found
     for constant in code.co_consts:
@@ -79,8 +81,6 @@ def _questions(code: CodeType) -> Iterator[Question]:
 
 def _about_members(code: CodeType) -> Iterator[Question]:
     """Yield each `is`, and each comparison with a class, of two things that are no constants."""
-    if _IS not in code.co_code[::2] and "type" not in code.co_names:
-        return
     steps = [one for one in dis.get_instructions(code) if one.opname not in _SILENT]
     for at, step in enumerate(steps):
         if step.opname == "IS_OP" or (step.opname == "COMPARE_OP" and step.argval in ("==", "!=")):

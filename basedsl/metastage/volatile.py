@@ -14,7 +14,7 @@ import pathlib
 import random
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from basedsl.location import Span, file_of_module, is_internal, span_of_code
@@ -167,66 +167,44 @@ def _calls_in(
 
 def _may_call(code: types.CodeType, scope: dict[str, Any], values: dict[str, Any]) -> bool:
     """Return False for code in which `_scan` would find nothing. Most functions of a program name
-    an attribute that is asked for, such as `load`, but of something else.
+    an attribute that is asked for, such as `load`, but of something else; to disassemble them would
+    take a tenth of a first call.
     """
-    if any(map(is_volatile, values.values())):
+    names = named_in(code)  # of functions in it too, whose closures it fills
+    held = [*values.values(), *map(scope.get, code.co_names)]
+    if any(map(is_volatile, held)):
         return True
-    names = code.co_names
-    if any(map(is_volatile, map(scope.get, names))) or not _OF_BUILTINS.isdisjoint(names):
-        return True
-    if _ASKED.isdisjoint(named_in(code)):  # of functions in it too, whose closures it fills
+    if _ASKED.isdisjoint(names):
         return False
-    chains = _chains(code)
-    if chains is None or any(isinstance(value, _OWNERS) for value in values.values()):
+    if not _DECIDED_BY_SCAN.isdisjoint(names) or _imports(code):
         return True
-    for name, paths in chains.items():
-        owner = scope.get(name, _UNKNOWN)
-        if isinstance(owner, type) or (
-            isinstance(owner, types.ModuleType) and not is_internal(file_of_module(owner))
-        ):
-            if any(_leads_to_volatile(owner, path) for path in paths):
-                return True
-    return False
+    held += map(scope.get, names)
+    return any(_leads_to_volatile(one, names, set()) for one in held)
 
 
-def _leads_to_volatile(owner: Any, path: tuple[str, ...]) -> bool:
-    """Return True if an attribute of a module or class, or one of that, is such a function."""
-    for name in path:
-        if not isinstance(owner, _OWNERS):
-            return False
-        owner = vars(owner).get(name, _UNKNOWN)
-        if is_volatile(owner):
-            return True
-    return False
-
-
-@functools.lru_cache(maxsize=1024)
-def _chains(code: types.CodeType) -> dict[str, tuple[tuple[str, ...], ...]] | None:
-    """Return the attributes that code reads of globals, as `{"np": (("random", "rand"),)}`. None if
-    it imports, names methods of paths, or may give a module or a class another name: `_scan` alone
-    follows these.
+def _leads_to_volatile(owner: Any, names: Iterable[str], seen: set[int]) -> bool:
+    """Return True if an attribute of a module or class, or one of that, is such a function, and all
+    are called by these names.
     """
-    if not _METHOD_NAMES.isdisjoint(named_in(code)):
-        return None
-    found: set[tuple[str, ...]] = set()
-    chain: tuple[str, ...] = ()
-    for kind, name, _ in (*_steps(code), ("", None, 0)):
-        if kind in _PASSED:
-            continue
-        if kind == "IMPORT_NAME" or (kind.startswith("STORE_") and chain):
-            return None
-        if kind in _OF_ATTRIBUTES and chain:
-            chain += (name,)
-            continue
-        if len(chain) > 1:
-            found.add(chain)
-        chain = (name,) if kind in _OF_GLOBALS else ()
-    roots = {chain[0] for chain in found}
-    return {root: tuple(one[1:] for one in found if one[0] == root) for root in roots}
+    if not isinstance(owner, _OWNERS) or id(owner) in seen:
+        return False
+    seen.add(id(owner))
+    if isinstance(owner, types.ModuleType) and is_internal(file_of_module(owner)):
+        return False
+    table = vars(owner)
+    found = [table[name] for name in names if name in table]
+    return any(is_volatile(one) or _leads_to_volatile(one, names, seen) for one in found)
+
+
+def _imports(code: types.CodeType) -> bool:
+    return _IMPORT in code.co_code[::2] or any(
+        _imports(one) for one in code.co_consts if isinstance(one, types.CodeType)
+    )
 
 
 _OWNERS = (types.ModuleType, type)
-_OF_BUILTINS = frozenset(_FUNCTIONS["builtins"])
+_DECIDED_BY_SCAN = _METHOD_NAMES | frozenset(_FUNCTIONS["builtins"])
+_IMPORT = dis.opmap["IMPORT_NAME"]
 _OF_GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME")
 _OF_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _PASSED = ("CACHE", "PUSH_NULL", "PRECALL", "EXTENDED_ARG")

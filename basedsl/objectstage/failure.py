@@ -120,7 +120,8 @@ def _spans(location: Any) -> list[Span]:
     return []
 
 
-_PLACE = re.compile(r'"((?:[^"\\]|\\.)+)":(\d+):(\d+)(?: to (?:(\d+))?:(\d+))?')
+# Compiled when one fails: that takes longer than most modules.
+_PLACE = r'"((?:[^"\\]|\\.)+)":(\d+):(\d+)(?: to (?:(\d+))?:(\d+))?'
 
 
 def spans_of_text(text: str) -> list[Span]:
@@ -128,7 +129,7 @@ def spans_of_text(text: str) -> list[Span]:
     callee's first, with the callers behind it.
     """
     found = []
-    for place in _PLACE.finditer(text):
+    for place in re.finditer(_PLACE, text):
         name, line, col, end_line, end_col = place.groups()
         if name in ("-", "<unknown>") or line == "0":
             continue
@@ -160,19 +161,19 @@ def read_diagnostic(info: Any) -> Diagnostic:
 # What MLIR says, and how we say it. `{0}` is the op's name.
 _PLAIN = (
     (
-        re.compile(r"failed to legalize operation '([^']+)'"),
+        r"failed to legalize operation '([^']+)'",
         "the operation {0} has no lowering for this target",
     ),
     (
-        re.compile(r"'([^']+)' op created with unregistered dialect"),
+        r"'([^']+)' op created with unregistered dialect",
         "the operation {0} belongs to a dialect that is not loaded",
     ),
     (
-        re.compile(r"'builtin\.unrealized_conversion_cast'|unrealized_conversion_cast"),
+        r"'builtin\.unrealized_conversion_cast'|unrealized_conversion_cast",
         "a value of a type that this target cannot represent is left over",
     ),
     (
-        re.compile(r"operand #(\d+) does not dominate this use"),
+        r"operand #(\d+) does not dominate this use",
         "a value is used outside the loop or branch in which it was made",
     ),
 )
@@ -181,7 +182,7 @@ _PLAIN = (
 def in_plain_words(message: str) -> str:
     """Translate a message of MLIR into words that need no knowledge of it, where there are any."""
     for pattern, plain in _PLAIN:
-        found = pattern.search(message)
+        found = re.search(pattern, message)
         if found:
             said = plain.format(*found.groups()) if found.groups() else plain
             return f"{said} (MLIR: {message.splitlines()[0]})"

@@ -232,7 +232,7 @@ def optimise(llvmir: str, target: NativeTarget) -> bytes:
     llvm = _llvm()
     newpassmanagers = importlib.import_module("llvmlite.binding.newpassmanagers")
     with _lock:
-        if _loops_of(llvmir) > MOST_LOOPS:
+        if llvmir.count("\n  br ") > MOST_LOOPS and _loops_of(llvmir) > MOST_LOOPS:
             target = replace(target, opt_level=min(target.opt_level, 1))
         machine = _machine(target)
         module = parse(llvmir)

@@ -66,6 +66,7 @@ class RuleTable(Mapping[str, R], Generic[F, R]):
         self._missing = missing
         self._extends = extends
         self._rules: dict[str, R] = {}
+        self._found: dict[str, R] = {}  # what `for_op` has answered, of the other table too
 
     def register(self, *ops: str, **facts: Any) -> Callable[[F], F]:
         """Decorate the rule of each operation in `ops`; `facts` are further fields of its rows.
@@ -79,6 +80,7 @@ class RuleTable(Mapping[str, R], Generic[F, R]):
                     both = f"{_place(self._rules[op].apply)} and {_place(function)}"
                     raise ValueError(f"two rules for {op} in {self.name}: {both}")
                 self._rules[op] = self._row(op, function, **facts)
+            self._found.clear()
             return function
 
         return enter
@@ -87,9 +89,12 @@ class RuleTable(Mapping[str, R], Generic[F, R]):
         """The rule of `op`, an MLIR operation; an error that names it, the `target` and its line if
         none is.
         """
-        found: R | None = self.get(op.name)
+        found = self._found.get(op.name)
         if found is None:
-            raise self._missing(op, target)
+            known: R | None = self.get(op.name)
+            if known is None:
+                raise self._missing(op, target)
+            found = self._found[op.name] = known
         return found
 
     def get(self, op: str, default: Any = None) -> Any:

@@ -89,31 +89,24 @@ def products(options):
 
 
 def candidates(shape):
-    """The configurations to measure for a product: the chosen one, with prefetching and without, as
-    the model ranks them, and balanced tiles.
+    """The configurations to measure for a product: the chosen one, also in wider clusters,
+    what the model ranks first, and balanced tiles.
     """
     from basedsl_cute.ops.hopper import heuristics
 
     _, order, batches, m, n, k = shape
     problem = m, n, k, batches, 16, 16, PROCESSORS, True
     first = heuristics.choose_hopper_kernel(*problem)[1]
-    found = [first, without_prefetch(first), *wide_clusters(first)]
+    found = [first]
     if (m, n, k) in WEAK_KERNELS:
         return list(dict.fromkeys(found + WEAK_KERNELS[m, n, k]()))
-    if m <= 16:
-        return list(dict.fromkeys(found + few_rows(n, k)))[: 2 * MOST]
-    if m >= 256:
-        found += filled_rounds(m, n, order)
+    if m <= 192:
+        found += few_rows(m, n, k)
+        found += heuristics.balanced_configurations(m, n, 16, PROCESSORS)[:2]
     else:
-        found += heuristics.balanced_configurations(m, n, 16, PROCESSORS)[:4]
+        found += wide_clusters(first) + filled_rounds(m, n, order)
     found += heuristics.ranked_hopper_kernels(*problem, most=2)
     return list(dict.fromkeys(found + balanced_tiles(m, n)))[:MOST]
-
-
-def without_prefetch(cfg):
-    if hasattr(cfg, "parts"):
-        return replace(cfg, gemm=replace(cfg.gemm, prefetch=False))
-    return replace(cfg, prefetch=False)
 
 
 def wide_clusters(cfg):
@@ -134,38 +127,42 @@ def staged(rows, columns, consumers, pingpong=False, cluster=(1, 1), **options):
     return Config(tile, stages, consumers, pingpong, cluster, **options)
 
 
-def split(rows, columns, parts=1, blocks=1, swap=False):
-    """A configuration of the kernel that shares K in a cluster, with as many stages as fit."""
+def split(rows, columns, parts=1, blocks=1, swap=False, sharing=1, stages=16):
+    """A configuration of the kernel for few rows, with as many stages as fit, up to `stages`."""
     from basedsl_cute.ops.hopper.split_k_gemm import Config
 
-    stages = min(12, (SHARED_MEMORY // blocks - 2048) // ((rows + columns) * 128))
+    stages = min(stages, (SHARED_MEMORY // blocks - 2048) // ((rows + columns) * 128))
     tile = (rows, columns, 64)
-    return Config(tile, stages, rows // 64, parts, swap, blocks_per_sm=blocks)
+    return Config(tile, stages, rows // 64, parts, swap, sharing=sharing, blocks_per_sm=blocks)
 
 
-def few_rows(n, k):
-    """Configurations of the kernel that shares K in a cluster for up to 16 rows."""
-    found = [
-        split(rows, columns, parts, blocks, swap=True)
-        for rows in (64, 128)
-        for columns in (8, 16)
-        for parts in (1, 2, 3, 4, 6)
-        for blocks in (1, 2, 3, 4)
-        if k // 64 >= 4 * parts and 0.7 <= -(-n // rows) * parts / (PROCESSORS * blocks) <= 2
-    ]
-    return sorted(found, key=lambda c: abs(-(-n // c.tile[0]) * c.split / PROCESSORS - 2))
+def few_rows(m, n, k):
+    """Configurations of the kernel for few rows, which have blocks share them, or K."""
+    columns = -(-m // 8) * 8
+    found = []
+    for rows in (64, 128):
+        tiles = -(-n // rows)
+        for blocks in (1, 2):
+            for sharing in (4, 2):
+                if 0.5 <= tiles / PROCESSORS <= 12:
+                    found.append(split(rows, columns, 1, blocks, True, sharing))
+        if tiles <= PROCESSORS:
+            found.append(split(rows, columns, 2, 1, True))
+            found.append(split(rows, columns, 4, 2, True))
+    found.append(split(256, columns, 1, 1, True, 2))
+    return [cfg for cfg in found if cfg.stages >= 2 and k // 64 >= 4 * cfg.split]
 
 
 def filled_rounds(m, n, order):
     """Tiles of the persistent kernel in the order of how little of the multiprocessors' time the
     last round and the tiles' ends leave idle, by pairs.
     """
-    unit = 64 if order[1] == "n" else 16
+    unit = 32 if order[1] == "n" else 16
     timed = []
     for rows, consumers, pingpong, widest in (
         (256, 2, False, 192),
         (128, 2, False, 256),
-        (192, 3, False, 160),
+        (192, 3, False, 192),
         (128, 2, True, 128),
         (64, 2, True, 256),
     ):
@@ -173,39 +170,50 @@ def filled_rounds(m, n, order):
             tiles = -(-m // rows) * -(-n // columns)
             rounds = -(-tiles // PROCESSORS)
             loads = rows / 2 + columns / 2 + min(rows, columns) / 2
-            timed.append((rounds * max(rows * columns / 32, 2.4 * loads),
-                          staged(rows, columns, consumers, pingpong, (2, 1))))  # fmt: skip
-    return [cfg for _, cfg in sorted(timed, key=lambda found: found[0])][:6]
+            slots = 1 if rows == 192 and columns > 160 else 2
+            cluster = (2, 1) if rows <= columns or -(-m // rows) % 2 == 0 else (1, 2)
+            cfg = staged(rows, columns, consumers, pingpong, cluster, slots=slots)
+            timed.append((rounds * max(rows * columns / 32, 2.4 * loads), cfg))
+    return [cfg for _, cfg in sorted(timed, key=lambda found: found[0])][:7]
 
 
 def of_1000():
     return [
-        *(staged(64, 128, 2, True, c) for c in ((2, 1), (2, 2), (4, 1), (4, 2), (8, 1))),
-        *(staged(128, 64, 2, False, c) for c in ((1, 2), (2, 2), (1, 4), (2, 4))),
-        staged(64, 128, 1, False, (2, 2)),
+        *(staged(64, 128, 2, True, c) for c in ((2, 1), (2, 2), (4, 1), (4, 2))),
+        *(staged(128, 64, 2, False, c) for c in ((1, 2), (2, 2), (1, 4), (2, 4), (4, 2))),
+        *(staged(128, 72, 2, False, c) for c in ((1, 2), (2, 2), (4, 2), (2, 1))),
+        *(split(64, 128, sharing=n, stages=9) for n in (1, 2, 4)),
+        *(split(128, 64, sharing=n, stages=9) for n in (2, 4)),
+        *(split(128, 72, sharing=n, stages=8) for n in (2, 4, 8)),
         staged(128, 128, 2, False, (2, 2)),
     ]
 
 
 def of_64():
     found = [staged(64, c, 2, True) for c in (64, 128)]
-    found += [split(64, 128), split(64, 128, 2), split(64, 256, 2), split(64, 192, 2)]
-    return [*found, split(128, 64, swap=True), split(128, 64, 2, 2, True), split(64, 128, 2, 2)]
+    found += [staged(64, 128, n, n > 1, (1, c)) for n in (1, 2) for c in (2, 4)]
+    found += [split(128, 64, 1, blocks, True, n) for n in (2, 4, 8) for blocks in (1, 2)]
+    found += [split(64, 64, 1, 2, True, n) for n in (2, 4)]
+    return [*found, split(128, 64, 1, 1, True), split(256, 64, 2, 1, True)]
 
 
 def of_128():
-    kernels = [split(64, 128, 2), split(128, 128, 4), split(128, 128, 8), split(128, 128, 2)]
-    parts = [parts_of(n, c, 8) for n, c in zip((32, 32, 16, 64), kernels, strict=True)]
-    return [*parts, parts_of(16, split(64, 128, 4), 8), parts_of(32, split(128, 128, 4), 4),
-            parts_of(128, split(128, 128, 1), 8), parts_of(64, split(128, 64, 1), 8)]  # fmt: skip
+    found = []
+    for columns, parts in ((32, 16), (64, 32), (128, 64), (32, 32), (64, 16)):
+        for sharing in (1, 2):
+            found.append(parts_of(parts, split(64, columns, sharing=sharing), 8))
+    found += [parts_of(n, split(64, 128, 2, stages=9), 8) for n in (16, 32)]
+    return [*found, parts_of(64, split(128, 64), 8), parts_of(32, split(128, 32), 8),
+            parts_of(16, split(64, 32, 2), 8), parts_of(8, split(64, 32, 2), 4)]  # fmt: skip
 
 
 def of_512():
-    wide = [staged(128, 256, 2, False, c) for c in ((2, 1), (2, 2), (4, 1), (4, 2), (1, 2))]
-    wide += [staged(256, 128, 2, False, c) for c in ((1, 2), (2, 2))]
-    found = [parts_of(16, c, s) for c in wide for s in (1, 2)]
-    found += [parts_of(8, staged(128, 128, 2, True, c), 1) for c in ((2, 2), (4, 1), (4, 2))]
-    return [*found, parts_of(32, staged(256, 192, 2, False, (2, 1)), 1)]
+    wide = [staged(128, 256, 2, False, c) for c in ((2, 1), (2, 2), (4, 1), (4, 2))]
+    found = [parts_of(16, c, 2) for c in wide]
+    narrow = [staged(128, 128, 2, False, c) for c in ((2, 1), (1, 2), (2, 2), (4, 1), (4, 2))]
+    found += [parts_of(8, c, s) for c in narrow for s in (1, 2)]
+    found += [parts_of(8, split(128, 128, sharing=n), 2) for n in (1, 2, 4)]
+    return [*found, parts_of(16, staged(256, 128, 2, False, (1, 2)), 2)]
 
 
 def parts_of(*fields):

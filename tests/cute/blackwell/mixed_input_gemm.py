@@ -18,17 +18,20 @@ THREADS = 384
 
 
 class MixedInputGemm:
-    """The host's choices; calling it launches the kernel. A (M, K), B (N, K), C (M, N).
+    """The host's choices; calling it launches the kernel. A (M, K), B (N, K), C (M, N); bytes of A
+    hold `a_dtype`, if it is given.
 
     Without granularities (M, K) of factors A is only converted. `use_2cta` multiplies by pairs of
     blocks.
     """
 
-    def __init__(self, granularity=None, use_2cta=False, tile_n=64, stages=3, transformed=2):
+    def __init__(
+        self, granularity=None, use_2cta=False, a_dtype=None, tile_n=64, stages=3, transformed=2
+    ):
         self.blocks = 2 if use_2cta else 1
         self.tiler = (128 * self.blocks, tile_n, 64)
         self.stages, self.transformed = stages, transformed
-        self.granularity = granularity
+        self.granularity, self.packed = granularity, a_dtype
         self.mode = TransformMode.ConvertOnly if granularity is None else TransformMode.ConvertScale
 
     @cute.jit
@@ -36,6 +39,8 @@ class MixedInputGemm:
         two = self.blocks == 2
         group = tcgen05.CtaGroup.TWO if two else tcgen05.CtaGroup.ONE
         m, n, _ = self.tiler
+        if cutlass.const_expr(self.packed is not None):
+            a = cute.recast_tensor(a, self.packed)
         self.a_dtype, self.mma_dtype = a.element_type, b.element_type
         a_major = utils.LayoutEnum.from_tensor(a).mma_major_mode()
         b_major = utils.LayoutEnum.from_tensor(b).mma_major_mode()

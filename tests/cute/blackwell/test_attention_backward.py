@@ -4,10 +4,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import basedsl_cute as cute
-from basedsl_cute.lowering.ptx import ptxas
-from basedsl_cute.runtime import from_dlpack
 from tests.cute.blackwell.attention_backward import AttentionBackward
+from tests.cute.blackwell.whole_programs import (
+    check_resources,
+    needs_ptxas,
+    precision,
+    simulate,
+    tensors_of,
+)
 
 CASES = {
     "one tile": (AttentionBackward(64), (128, 1), np.float16),
@@ -45,11 +49,7 @@ def arguments(attention, sizes, dtype, seed=0):
         *(x.transpose(1, 2, 0) for x in (q, k, v, o, do)), lse.astype(np.float32).T,
         *(x.transpose(1, 2, 0) for x in found), sums.T, dq_sums.transpose(1, 2, 0),
     ]  # fmt: skip
-    tensors = [
-        from_dlpack(x, assumed_align=16).mark_layout_dynamic(leading_dim=1 if x.ndim == 3 else 0)
-        for x in arrays
-    ]
-    return tensors, found, exact
+    return tensors_of(arrays, [1 if x.ndim == 3 else 0 for x in arrays]), found, exact
 
 
 @pytest.mark.slow
@@ -71,18 +71,16 @@ def test_random_configurations(seed):
 
 def check(attention, sizes, dtype, seed=0):
     tensors, found, exact = arguments(attention, sizes, dtype, seed)
-    cute.compile(attention, *tensors, options="--arch sim")(*tensors)
-    coarse = 2e-2 if dtype is ml_dtypes.bfloat16 else 3e-3
+    simulate(attention, tensors)
     for one, wanted in zip(found, exact, strict=True):
-        np.testing.assert_allclose(one.astype(float), wanted, atol=coarse * abs(wanted).max())
+        atol = precision(dtype) * abs(wanted).max()
+        np.testing.assert_allclose(one.astype(float), wanted, atol=atol)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(ptxas.find_ptxas() is None, reason="there is no ptxas")
+@needs_ptxas
 @pytest.mark.parametrize("name", ["causal, two heads", "128 wide"])
 def test_ptxas_spills_nothing(name):
     attention, sizes, dtype = CASES[name]
     tensors, *_ = arguments(attention, sizes, dtype)
-    compiled = cute.compile(attention, *tensors, options="--arch sm_100a")
-    for kernel in compiled.resources.values():
-        assert kernel.spills == kernel.local == 0
+    check_resources(attention, tensors)

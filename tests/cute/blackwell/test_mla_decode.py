@@ -4,10 +4,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import basedsl_cute as cute
-from basedsl_cute.lowering.ptx import ptxas
-from basedsl_cute.runtime import from_dlpack
 from tests.cute.blackwell.mla_decode import HEADS, LATENT, ROPE, MlaDecode
+from tests.cute.blackwell.whole_programs import (
+    check_resources,
+    needs_ptxas,
+    precision,
+    simulate,
+    tensors_of,
+)
 
 CASES = {
     "a tile and a part": (MlaDecode(1), (200,), np.float16),
@@ -45,11 +49,7 @@ def arguments(decode, lengths, dtype, seed=0):
         np.array(lengths, np.int32), out.transpose(1, 2, 0), lse.T,
         parts.transpose(2, 3, 1, 0), logs.transpose(2, 1, 0),
     ]  # fmt: skip
-    leading = (1, 1, 1, 1, 0, 0, 1, 0, 1, 0)
-    tensors = [
-        from_dlpack(x, assumed_align=16).mark_layout_dynamic(leading_dim=d)
-        for x, d in zip(arrays, leading, strict=True)
-    ]
+    tensors = tensors_of(arrays, (1, 1, 1, 1, 0, 0, 1, 0, 1, 0))
     return tensors, (out, lse), (np.array(exact), np.array(exact_logs))
 
 
@@ -72,17 +72,15 @@ def test_random_configurations(seed):
 
 def check(decode, lengths, dtype, seed=0):
     tensors, (out, lse), (exact, logs) = arguments(decode, lengths, dtype, seed)
-    cute.compile(decode, *tensors, options="--arch sim")(*tensors)
-    tolerance = 2e-2 if dtype is ml_dtypes.bfloat16 else 3e-3
+    simulate(decode, tensors)
+    tolerance = precision(dtype)
     np.testing.assert_allclose(out.astype(float), exact, atol=tolerance, rtol=tolerance)
     np.testing.assert_allclose(lse, logs, atol=2e-3)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(ptxas.find_ptxas() is None, reason="there is no ptxas")
+@needs_ptxas
 def test_ptxas_spills_nothing():
     decode, lengths, dtype = CASES["a tile and a part"]
     tensors, *_ = arguments(decode, lengths, dtype)
-    compiled = cute.compile(decode, *tensors, options="--arch sm_100a")
-    for kernel in compiled.resources.values():
-        assert kernel.spills == kernel.local == 0
+    check_resources(decode, tensors)

@@ -4,10 +4,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import basedsl_cute as cute
-from basedsl_cute.lowering.ptx import ptxas
-from basedsl_cute.runtime import from_dlpack
 from tests.cute.blackwell.state_space import CHUNK, HEAD, STATE, StateSpaceScan
+from tests.cute.blackwell.whole_programs import (
+    check_resources,
+    needs_ptxas,
+    precision,
+    simulate,
+    tensors_of,
+)
 
 CASES = {
     "one chunk": ((1, 1, 1, 1), np.float16),
@@ -44,10 +48,7 @@ def arguments(sizes, dtype, seed=0):
         b.transpose(2, 3, 1, 0), c.transpose(2, 3, 1, 0), skip, y.transpose(2, 3, 1, 0),
         state.transpose(3, 2, 1, 0),
     ]  # fmt: skip
-    tensors = [
-        from_dlpack(z, assumed_align=16).mark_layout_dynamic(leading_dim=d)
-        for z, d in zip(arrays, (1, 0, 0, 1, 1, 0, 1, 0), strict=True)
-    ]
+    tensors = tensors_of(arrays, (1, 0, 0, 1, 1, 0, 1, 0))
     return tensors, (y, state), (exact, held)
 
 
@@ -69,20 +70,15 @@ def test_random_configurations(seed):
 
 def check(sizes, dtype, seed=0):
     tensors, (y, state), (exact, held) = arguments(sizes, dtype, seed)
-    scan = StateSpaceScan()
-    cute.compile(scan, *tensors, options="--arch sim")(*tensors)
-    coarse = 2e-2 if dtype is ml_dtypes.bfloat16 else 3e-3
+    simulate(StateSpaceScan(), tensors)
     for found, wanted in ((y, exact), (state, held)):
-        np.testing.assert_allclose(
-            found.astype(float), wanted, atol=coarse * abs(wanted).max(), rtol=0
-        )
+        atol = precision(dtype) * abs(wanted).max()
+        np.testing.assert_allclose(found.astype(float), wanted, atol=atol, rtol=0)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(ptxas.find_ptxas() is None, reason="there is no ptxas")
+@needs_ptxas
 @pytest.mark.parametrize("arch", ["sm_100a", "sm_103a"])
 def test_ptxas_spills_nothing(arch):
     tensors, *_ = arguments(*CASES["three chunks"])
-    compiled = cute.compile(StateSpaceScan(), *tensors, options=f"--arch {arch}")
-    (kernel,) = compiled.resources.values()
-    assert kernel.spills == kernel.local == 0
+    check_resources(StateSpaceScan(), tensors, arch)

@@ -11,6 +11,7 @@ import pytest
 from basedsl import DSLTypeError
 from basedsl_cute.ops import attention
 from basedsl_cute.ops.ampere.attention import Config
+from basedsl_cute.ops.flash import attention as flash
 from basedsl_cute.ops.hopper import attention as hopper
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -91,11 +92,17 @@ def test_the_kernel_for_hopper(qkv, options, wanted, tile):
     close(lse, logs, 2e-3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "options", [{"query_stages": 2, "turns": True}, {"ahead": True, "late": 3}, {"between": False}]
+    "options",
+    [
+        pytest.param({"query_stages": 2, "turns": True}, marks=pytest.mark.slow),
+        {"ahead": True, "late": 3},
+        pytest.param({"between": False}, marks=pytest.mark.slow),
+    ],
+    ids=["turns", "late", "after"],
 )
-def test_blocks_of_hopper_that_stay_for_many_tiles(qkv, options):
+def test_blocks_of_hopper_that_stay_for_many_tiles(qkv, options, monkeypatch):
+    monkeypatch.setattr(flash, "_multiprocessors", lambda q: 2)
     config = hopper.Config((64, 64), persistent=True, **options)
     out, lse = attention(*qkv, return_lse=True, config=config, causal=True)
     values, logs = reference(*qkv, right=0)
@@ -385,6 +392,10 @@ Q = np.zeros((1, 8, 4, 64), np.float16)
         ((Q, Q, Q), {"scale": "half"}, "scale='half'"),
         ((Q, Q, Q), {"scale": -0.5}, "scale=-0.5 is not positive"),
         ((Q, Q, Q), {"scale": 0}, "scale=0 is not positive"),
+        ((Q, Q, Q), {"scale": "2"}, "scale='2'"),
+        ((Q, Q, Q), {"scale": np.inf}, "scale=inf is not positive and finite"),
+        ((Q, Q, Q), {"max_seqlen_q": -5}, "max_seqlen_q=-5"),
+        ((Q, Q, Q), {"max_seqlen_q": 5.0}, "max_seqlen_q=5.0"),
         ((Q, Q, Q), {"sinks": [1.0] * 4}, r"attention \(sinks\) takes arrays"),
         ((Q, Q, Q), {"config": "fast"}, "config is a str"),
         ((Q, Q, Q), {"mask": lambda b, h, q, k: q - k}, "a mask returns an Int32"),

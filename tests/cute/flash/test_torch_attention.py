@@ -88,6 +88,18 @@ def test_a_captured_tensor_that_wants_a_gradient_is_refused():
         attention(q, q, q, score=score)
 
 
+def test_the_logarithms_of_sums_have_no_gradient():
+    q, k, v = (torch.randn(1, 8, 2, 32).half().requires_grad_() for _ in range(3))
+    out, lse = attention(q, k, v, return_lse=True)
+    assert out.requires_grad and not lse.requires_grad
+
+
+def test_transforms_of_functions_are_refused():
+    q, k, v = (torch.randn(2, 1, 8, 2, 32).half() for _ in range(3))
+    with pytest.raises(DSLTypeError, match="takes no part in transforms"):
+        torch.vmap(attention)(q, k, v)
+
+
 def test_no_gradients_are_recorded_under_no_grad():
     q = normal(1, 8, 1, 32)
     with torch.no_grad():

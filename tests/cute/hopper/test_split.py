@@ -37,6 +37,11 @@ CASES = {
     "swapped": ((5, 72, 136), {"tile": (64, 8, 64), "swap": True, "split": 2}),
     "swapped, a row": ((1, 72, 136), {"tile": (64, 8, 64), "swap": True, "split": 3}),
     "swapped, several tiles": ((40, 72, 72), {"swap": True}),
+    "blocks that share B": ((136, 32, 328), {"sharing": 2, "stages": 2}),
+    "swapped, blocks that share B": (
+        (5, 200, 328),
+        {"tile": (64, 8, 64), "swap": True, "sharing": 4},
+    ),
     "more sums than stages hold": ((64, 96, 64), {"tile": (64, 96, 64), "stages": 2}),
     "takes nothing over": ((64, 32, 64), {"overlap": False}),
 }

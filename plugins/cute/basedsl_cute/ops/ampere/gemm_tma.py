@@ -59,8 +59,6 @@ class Config(ampere_gemm.Config):
     overlap: bool = True  # programmatic dependent launch: begins while its predecessor ends
     producer_registers: int = 24
 
-    prefetch = False  # see `ops.hopper.config.Config`; not measured on GPUs without wgmma
-
     @property
     def warpgroups_per_tile(self) -> int:
         """The number of warpgroups that work on a tile."""

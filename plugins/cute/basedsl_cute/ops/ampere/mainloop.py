@@ -28,8 +28,8 @@ def instruction(dtype, acc_dtype=None):
     if dtype in (cute.Int8, cute.Uint8):
         return warp.MmaI8Op(dtype)
     if dtype is cute.Float64:
-        is_tall = mma_sync("16x8x4", "f64", "f64").is_met_by(current_target())
-        return warp.MmaF64Op((16, 8, 4) if is_tall else (8, 8, 4))
+        is_tall = mma_sync("16x8x8", "f64", "f64").is_met_by(current_target())
+        return warp.MmaF64Op((16, 8, 8) if is_tall else (8, 8, 4))
     if dtype in (cute.Float8E4M3FN, cute.Float8E5M2):
         return warp.MmaFP8Op(dtype, acc_dtype or cute.Float32, (16, 8, 32))
     raise DSLTypeError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -126,6 +127,21 @@ class Lengths(NamedTuple):
                     f"attention: {name} is {tuple(x.shape)} of {dtype.__name__}, not Int32 "
                     f"of {modes} mode{'s' * (modes > 1)}"
                 )
+
+
+def most_of_a_sequence(name: str, given: Any, rows: int) -> int:
+    """The most queries or keys of a sequence: `rows` for None. DSLTypeError for no count."""
+    if given is None:
+        return rows
+    try:
+        count = operator.index(given)
+    except TypeError:
+        count = -1
+    if count < 0 or isinstance(given, bool):
+        raise DSLTypeError(
+            f"attention: {name}={given!r}", hint="pass the number of rows of the longest sequence"
+        )
+    return count
 
 
 def _check_array(lib: ArrayLibrary, name: str, x: Any) -> None:
@@ -342,11 +358,14 @@ def scale_of(scale: Any, head: int) -> float:
     if scale is None:
         return float(1 / math.sqrt(head))
     try:
-        number = float(scale)
+        number = math.nan if isinstance(scale, str | bool) else float(scale)
     except (TypeError, ValueError):
-        raise DSLTypeError(f"attention: scale={scale!r}", hint="pass a number, or None") from None
-    if not number > 0:  # the largest product is taken for the largest score
+        number = math.nan
+    if math.isnan(number):
+        raise DSLTypeError(f"attention: scale={scale!r}", hint="pass a number, or None")
+    if not 0 < number < math.inf:  # the largest product is taken for the largest score
         raise DSLTypeError(
-            f"attention: scale={scale!r} is not positive", hint="negate q, or pass zeros for it"
+            f"attention: scale={scale!r} is not positive and finite",
+            hint="negate q, or pass zeros for it",
         )
     return number

@@ -24,6 +24,7 @@ from basedsl_cute.ops.flash.arguments import (
     Lengths,
     check_apart,
     extents_of,
+    most_of_a_sequence,
     operands_of,
     rows_of_heads,
     scale_of,
@@ -106,7 +107,8 @@ def attention(
         layout: see above.
         out: the array to write; by default a new one.
         return_lse: return (out, lse), with the natural logarithm of each row's sum of exponents:
-            Float32 (batches, heads, queries), or (heads, total) for packed sequences.
+            Float32 (batches, heads, queries), or (heads, total) for packed sequences. PyTorch gets
+            no gradient of it.
         config: a `Config` of `ops.ampere.attention`, `ops.hopper.attention` or
             `ops.blackwell.attention`, instead of the chosen one. That of Blackwell is for causal
             masks and windows of heads of 64 or 128 elements.
@@ -131,7 +133,10 @@ def attention(
     if layout not in _LAYOUTS:
         raise DSLTypeError(f"attention has no layout {layout!r}", hint='"bshd" or "bhsd"')
     lib = library(q, "attention")
-    if type(q).__module__.partition(".")[0] == "torch" and (
+    is_torch = type(q).__module__.partition(".")[0] == "torch"
+    if is_torch:
+        torch_attention.check_transforms()
+    if is_torch and (
         torch_attention.is_compiling()
         or torch_attention.needs_gradient((q, k, v, bias, alibi, sinks))
     ):
@@ -181,7 +186,7 @@ def attention(
     dtype = operands["q"].dtype
     of_scores, of_values, scales = scales_of(lib, (q_scale, k_scale, v_scale), extents, dtype)
     factor = scale_of(scale, extents.head) * of_scores
-    longest = extents.queries if max_seqlen_q is None else max_seqlen_q
+    longest = most_of_a_sequence("max_seqlen_q", max_seqlen_q, extents.queries)
     is_dense = all(x is None for x in lengths)
     page = None if block_table is None else operands["k"].shape[0]
     if dtype.width == 8:

@@ -44,6 +44,20 @@ def is_compiling() -> bool:
     return bool(importlib.import_module("torch").compiler.is_compiling())
 
 
+def check_transforms() -> None:
+    """Raise DSLTypeError within `torch.func.grad`, `vmap` and their like, whose tensors have no
+    memory that a kernel could read.
+    """
+    torch = importlib.import_module("torch")
+    transforms = getattr(torch._C, "_functorch", None)
+    peek = getattr(transforms, "peek_interpreter_stack", None)
+    if peek is not None and peek() is not None:
+        raise DSLTypeError(
+            "attention takes no part in transforms of torch.func (grad, vmap, jvp ..)",
+            hint="for vmap, make the mapped mode one of the batches; for gradients, call backward",
+        )
+
+
 def differentiable(
     forward: Forward, q: Any, k: Any, v: Any, options: Mapping[str, Any], functions: Any
 ) -> tuple[Any, Any]:
@@ -135,6 +149,7 @@ def _operation(forward: Forward) -> Any:
         ctx.options = options_of(inputs[3:])
         kept = (*inputs[:3], *output, inputs[3], inputs[5])
         ctx.save_for_backward(*kept)
+        ctx.mark_non_differentiable(output[1])
         for name in ("bias", "sinks"):
             ctx.options.pop(name)
 

@@ -348,7 +348,6 @@ def advance(at):
     if at.pipeline.num_stages == 1:
         at.state.count = at.state.count + 1
         at.state.phase = at.state.phase ^ 1
-        at.state.count = at.state.count + 1
     else:
         at.advance()
 

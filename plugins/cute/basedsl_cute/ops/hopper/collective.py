@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import basedsl_cute as cute
-from basedsl import DSLTypeError, maximum, minimum
+from basedsl import DSLTypeError, maximum
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import tma, warp, warpgroup
 from basedsl_cute.ops.hopper.config import Config, HopperGemmKinds
@@ -229,10 +229,6 @@ class TileLoad(NamedTuple):
             mcast_mask=self.mask,
         )
 
-    def prefetch(self, where: Any) -> None:
-        """Start to load the tile at `where` into the L2 cache, this block's part of a multicast."""
-        tma.prefetch(self.atom, self.tiles[None, where])
-
 
 def tile_loads(loads: LoadParams, cfg: Any) -> tuple[TileLoad, TileLoad]:
     """The loads of the tiles of A and of B by this block."""
@@ -260,13 +256,6 @@ def producer_warp(loads, scheduler, work, k_tiles, cfg: cute.Constexpr):
     batched_a, batched_b = (cute.rank(x) == 3 for x in (loads.tma_a, loads.tma_b))
     filled = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, cfg.stages)
     k, forward = cute.Int32(0), cute.Int32(1)
-    if cute.const_expr(cfg.overlap and cfg.prefetch):
-        # The predecessor may still write operands: what it writes goes through the same L2 cache.
-        m, n, batch = work.tile_idx
-        if work.is_valid_tile:
-            for i in cute.range(minimum(k_tiles, cfg.stages), unroll=1):
-                load_a.prefetch((m, i, batch) if batched_a else (m, i))
-                load_b.prefetch((n, i, batch) if batched_b else (n, i))
     wait_for_predecessor(cfg)
     while work.is_valid_tile:
         m, n, batch = work.tile_idx

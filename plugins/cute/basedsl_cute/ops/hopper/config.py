@@ -44,7 +44,6 @@ class Config:
     slots: int = 2  # pieces of C in shared memory, for each consumer
     deferred: bool = False  # store C while the next tile is multiplied, if registers hold both
     overlap: bool = True  # programmatic dependent launch: starts while the preceding kernel ends
-    prefetch: bool = True  # loads the first stages into the L2 cache before that kernel has ended
     producer_registers: int = 24  # of each thread of the producer's warpgroup
 
     def __post_init__(self) -> None:

@@ -8,6 +8,10 @@ in the order of K. It passes the result through the epilogue and writes it in ve
 of C may begin anywhere.
 
 `swap` computes C^T = B A^T instead, for few rows: wgmma has 64 rows, but as few as 8 columns.
+
+Instead of slices of K, the blocks of a cluster may have neighbouring tiles along M, each with all
+of K (`sharing`). They take turns to load the tiles of B, for all of them: with few columns these
+are small, and would be as many requests of each block as the tiles of A.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import basedsl_cute as cute
-from basedsl import DSLTypeError, minimum
+from basedsl import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.hardware.targets import MAX_CLUSTER
 from basedsl_cute.nvgpu import tma, warpgroup
@@ -39,7 +43,6 @@ from basedsl_cute.ops.hopper.collective import (
     mma_step,
     operand_kinds,
     staged_layouts,
-    tma_load_atoms,
     wait_for_predecessor,
 )
 from basedsl_cute.ops.hopper.config import SHARED_MEMORY, HopperGemmKinds
@@ -69,9 +72,9 @@ class Config:
     swap: bool = False  # C^T = B A^T
     swizzle: int = 8  # tiles in a band of the raster, see `utils.tile_scheduler`
     along_m: bool = True  # the direction of the raster within a band
+    sharing: int = 1  # blocks of a cluster along M that load B for each other, without `split`
     blocks_per_sm: int = 1  # resident blocks of a multiprocessor, which share its registers
     overlap: bool = True  # programmatic dependent launch: starts while the preceding kernel ends
-    prefetch: bool = True  # loads the first stages into the L2 cache before that kernel has ended
 
     def __post_init__(self) -> None:
         m, n, k = self.tile
@@ -84,10 +87,21 @@ class Config:
             raise ValueError(
                 f"{self}: 1 to 4 consumers, stages from 2, K in 1 to {MOST_BLOCKS} parts"
             )
+        if not 1 <= self.sharing <= MOST_BLOCKS or (self.sharing > 1 and self.split > 1):
+            raise ValueError(f"{self}: 1 to {MOST_BLOCKS} blocks share B, each with all of K")
 
-    # What `ops.hopper.collective` asks for: no multicast, and all consumers share each tile.
-    cluster = (1, 1)
+    # What `ops.hopper.collective` asks for: all consumers share each tile.
     pingpong = False
+
+    @property
+    def cluster(self) -> tuple[int, int]:
+        """The blocks along (M, N) that load for each other."""
+        return self.sharing, 1
+
+    @property
+    def cluster_blocks(self) -> int:
+        """The blocks of a cluster."""
+        return self.split * self.sharing
 
     @property
     def warpgroups_per_tile(self) -> int:
@@ -153,13 +167,16 @@ def gemm_kernel(
         tma.prefetch_descriptor(load_a)
         tma.prefetch_descriptor(load_b)
     load_pipeline = make_load_pipeline(barriers, kinds, cfg)
-    m, n, batch = schedule.locate(arch.block_idx()[0] // cfg.split)
-    rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
+    m, n, batch = schedule.locate(arch.block_idx()[0] // cfg.cluster_blocks)
+    place = arch.make_warp_uniform(arch.block_idx_in_cluster())
+    rank = place if cfg.split > 1 else cute.Int32(0)
+    if cute.const_expr(cfg.sharing > 1):
+        m = m * cfg.sharing + place
     first = rank * k_tiles // cfg.split
     count = (rank + 1) * k_tiles // cfg.split - first
     if warp_idx == 4 * cfg.consumers:
         loads = LoadParams(load_pipeline, load_a, tma_a, sa, load_b, tma_b, sb)
-        producer_warp(loads, (m, n, batch), first, count, cfg)
+        producer_warp(loads, (m, n, batch), place, first, count, cfg)
     else:
         wait_for_predecessor(cfg)
         mma, acc, ra, rb = mma_fragments(sa, sb, warp_idx // 4, kinds, cfg)
@@ -169,7 +186,7 @@ def gemm_kernel(
             1, 128 * cfg.consumers
         )  # partial sums overwrite the stages, which all have read
         cute.autovec_copy(acc, mma.get_slice(thread).partition_C(sums))
-    cluster_sync(cfg)
+    sums_sync(cfg)
     if warp_idx < 4 * cfg.consumers:
         if cute.const_expr(kinds.major_c is sm90.LayoutEnum.COL_MAJOR):
             reduce_partials(
@@ -180,13 +197,15 @@ def gemm_kernel(
         else:
             results = OutputTile(c, operands)
             reduce_partials(sums, results, (m, n, batch), rank, thread, cfg, epilogue_op, vector)
-    if cute.const_expr(cfg.split > 1):
-        # No block ends while others read its partial sums: a relaxed arrival would not order them.
-        cluster_sync(cfg)
+    if cute.const_expr(cfg.cluster_blocks > 1):
+        # No block ends while others read its partial sums, for which a relaxed arrival would not
+        # order them, or arrive at its barriers.
+        arch.cluster_arrive()
+        arch.cluster_wait()
 
 
-def cluster_sync(cfg: Config) -> None:
-    """Synchronise all threads of the cluster."""
+def sums_sync(cfg: Config) -> None:
+    """Synchronise all threads that share a tile."""
     if cfg.split == 1:
         arch.sync_threads()
         return
@@ -212,8 +231,10 @@ def shared_tensors(smem: Any, kinds: HopperGemmKinds, cfg: Config) -> tuple[Any,
 
 
 @cute.jit
-def producer_warp(loads, where, first, count, cfg: cute.Constexpr):
-    """Load this block's `count` tiles of A and B, from tile `first` of K on, by one warp."""
+def producer_warp(loads, where, place, first, count, cfg: cute.Constexpr):
+    """Load this block's `count` tiles of A and B, from tile `first` of K on, by one warp; blocks
+    that share B load it in turns, each at its `place` in the cluster.
+    """
     load_a, load_b = loads.atom_a, loads.atom_b
     bm, bn, bk = cfg.tile
     m, n, batch = where
@@ -222,12 +243,8 @@ def producer_warp(loads, where, first, count, cfg: cute.Constexpr):
     gb = cute.zipped_divide(loads.tma_b, (bn, bk))
     to_a, from_a = tma.tma_partition(load_a, 0, one, cute.group_modes(loads.sa, 0, 2), ga)
     to_b, from_b = tma.tma_partition(load_b, 0, one, cute.group_modes(loads.sb, 0, 2), gb)
+    everyone = cute.Int16(2**cfg.sharing - 1 - (2**16 if cfg.sharing == 16 else 0))
     filled = make_pipeline_state(PipelineUserType.Producer, cfg.stages)
-    if cute.const_expr(cfg.overlap and cfg.prefetch):
-        # The predecessor may still write operands: what it writes goes through the same L2 cache.
-        for i in cute.range(minimum(count, cfg.stages), unroll=1):
-            tma.prefetch(load_a, from_a[None, (m, first + i, batch)])
-            tma.prefetch(load_b, from_b[None, (n, first + i, batch)])
     wait_for_predecessor(cfg)
     for i in cute.range(count, unroll=1):
         loads.pipeline.producer_acquire(filled)
@@ -237,9 +254,25 @@ def producer_warp(loads, where, first, count, cfg: cute.Constexpr):
             load_a, from_a[None, (m, k, batch)], to_a[None, filled.index], tma_bar_ptr=barrier
         )
         cute.copy(
-            load_b, from_b[None, (n, k, batch)], to_b[None, filled.index], tma_bar_ptr=barrier
+            load_b,
+            from_b[None, (n, k, batch)],
+            to_b[None, filled.index],
+            pred=k % cfg.sharing == place if cfg.sharing > 1 else None,
+            tma_bar_ptr=barrier,
+            mcast_mask=everyone,
         )
         filled.advance()
+
+
+def load_atoms(a: Any, b: Any, kinds: HopperGemmKinds, cfg: Config) -> tuple[Any, Any]:
+    """The TMA loads of A and B, each with its tensor of coordinates; of B for all that share it."""
+    bm, bn, bk = cfg.tile
+    in_a, in_b = (cute.slice_(x, (None, None, 0)) for x in staged_layouts(kinds, cfg))
+    plain, multicast = tma.CopyBulkTensorTileG2SOp(), tma.CopyBulkTensorTileG2SMulticastOp()
+    return (
+        tma.make_tiled_tma_atom(plain, a, in_a, (bm, bk)),
+        tma.make_tiled_tma_atom(multicast if cfg.sharing > 1 else plain, b, in_b, (bn, bk)),
+    )
 
 
 @cute.jit
@@ -331,10 +364,11 @@ def gemm(
     check_majors(kinds)
     check_config(kinds, cfg)
     bm, bn, bk = cfg.tile
-    (load_a, tma_a), (load_b, tma_b) = tma_load_atoms(a, b, kinds, cfg)
+    (load_a, tma_a), (load_b, tma_b) = load_atoms(a, b, kinds, cfg)
     m, n, batches = c.shape
     tiles = (cute.ceil_div(m, bm), cute.ceil_div(n, bn), batches)
-    schedule = PersistentTileSchedulerParams(tiles, (1, 1, 1), cfg.swizzle, cfg.along_m).prepared()
+    schedule = PersistentTileSchedulerParams(tiles, (*cfg.cluster, 1), cfg.swizzle, cfg.along_m)
+    schedule = schedule.prepared()
     gemm_kernel(
         load_a,
         tma_a,
@@ -349,9 +383,9 @@ def gemm(
         epilogue_op,
         vector,
     ).launch(
-        grid=(schedule.num_clusters * cfg.split, 1, 1),
+        grid=(schedule.num_clusters * cfg.cluster_blocks, 1, 1),
         block=(cfg.threads, 1, 1),
-        cluster=(cfg.split, 1, 1),
+        cluster=(cfg.cluster_blocks, 1, 1),
         stream=stream,
         min_blocks_per_mp=cfg.blocks_per_sm,
         use_pdl=cfg.overlap,

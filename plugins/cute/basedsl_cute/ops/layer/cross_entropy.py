@@ -23,10 +23,10 @@ from basedsl_cute.ops.gemm.matmul import matmul
 from basedsl_cute.ops.jax_arrays import is_jax
 from basedsl_cute.ops.layer.rows import element_type
 
-CHUNK_BYTES = 2**29
-"""The largest array of logits; fewer rows at a time would leave multiprocessors idle."""
+CHUNK_BYTES = 2**30
+"""The largest array of logits. Each chunk reads and writes the sums of weight's gradient."""
 
-_LEAST_ROWS = 128
+_LEAST_ROWS = 128  # and a multiple: whole tiles of products
 _THREADS = 512
 _VECTOR = 4
 
@@ -89,11 +89,14 @@ def loss_and_gradients(
         factor[...] = 1.0 / (targets != ignore_index).sum()
     losses = lib.empty((rows,), f32, x)
     of_x = lib.empty(tuple(x.shape), x.dtype, x) if wants[0] else None
-    sums = lib.empty(tuple(weight.shape), f32, x) if wants[1] else None
-    if sums is not None and not rows:
-        sums[...] = 0
     pitch = -(-classes // 8) * 8  # whole vectors, as TMA takes them
-    step = min(max(CHUNK_BYTES // (4 * pitch), _LEAST_ROWS), max(rows, 1))
+    step = _rows_of_a_chunk(rows, 4 * pitch)
+    of_weight = lib.empty(tuple(weight.shape), weight.dtype, x) if wants[1] else None
+    sums = of_weight  # of chunks
+    if of_weight is not None and step < rows and weight.dtype != f32:
+        sums = lib.empty(tuple(weight.shape), f32, x)
+    if of_weight is not None and not rows:
+        of_weight[...] = 0
     logits = lib.empty((step, pitch), f32, x)
     slopes = lib.empty((step, pitch), x.dtype, x) if any(wants) else None
     for begin in range(0, rows, step):
@@ -114,12 +117,20 @@ def loss_and_gradients(
         )
         if of_x is not None:
             matmul(slope, weight, out=of_x[part])
-        if sums is not None:
+        if of_weight is not None:
             residual = sums if begin else None
-            matmul(slope.T, x[part], residual=residual, out=sums, out_dtype=f32)
+            out: Any = of_weight if part.stop == rows else sums
+            matmul(slope.T, x[part], residual=residual, out=out, out_dtype=out.dtype)
     with np.errstate(invalid="ignore"):
         loss = losses.sum() * factor
-    return LossGradients(loss, of_x, sums)
+    return LossGradients(loss, of_x, of_weight)
+
+
+def _rows_of_a_chunk(rows: int, row_bytes: int) -> int:
+    """Return the rows of each chunk but the last: whole tiles, in chunks that are alike."""
+    tiles = max(CHUNK_BYTES // row_bytes // _LEAST_ROWS, 1)
+    chunks = -(-rows // (tiles * _LEAST_ROWS))
+    return min(-(-rows // max(chunks * _LEAST_ROWS, 1)) * _LEAST_ROWS, rows) or 1
 
 
 def _checked(lib: ArrayLibrary, x: Any, weight: Any, targets: Any) -> tuple[int, int]:

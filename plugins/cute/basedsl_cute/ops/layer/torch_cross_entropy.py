@@ -12,6 +12,7 @@ import torch
 
 from basedsl import DSLTypeError
 from basedsl_cute.ops.layer.cross_entropy import loss_and_gradients
+from basedsl_cute.ops.layer.elementwise import scaled
 from basedsl_cute.ops.torch_operation import TorchOperation
 
 _SCHEMA = (
@@ -31,11 +32,10 @@ def _run(
 ) -> Any:
     found = loss_and_gradients(x, weight, targets, ignore_index, (wants_x, wants_weight))
     nothing = x.new_empty(0)
-    of_weight = found.weight
     return (
         found.loss.reshape(()),
         nothing if found.x is None else found.x,
-        x.new_empty(0) if of_weight is None else of_weight.to(weight.dtype),
+        x.new_empty(0) if found.weight is None else found.weight,
     )
 
 
@@ -62,7 +62,7 @@ def _backward(ctx: Any, grad: Any, *_: Any) -> Any:
             "linear_cross_entropy has no second derivative", hint="create_graph=False"
         )
     found = [
-        (of.float() * grad).to(of.dtype) if wanted else None
+        scaled(of, grad.reshape(1)) if wanted else None
         for of, wanted in zip(ctx.saved_tensors, ctx.wants, strict=True)
     ]
     return (*found, None, None, None, None)

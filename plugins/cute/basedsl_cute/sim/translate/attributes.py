@@ -34,6 +34,8 @@ def parse_word(text: str) -> str:
 def parse_bytes(text: str) -> bytes:
     """The bytes of a quoted string with MLIR's escapes (`\\0A`, `\\"`, `\\\\`, `\\n`)."""
     body = text[text.index('"') + 1 : text.rindex('"')]
+    if "\\" not in body:
+        return body.encode()
     out = bytearray()
     i = 0
     raw = body.encode()

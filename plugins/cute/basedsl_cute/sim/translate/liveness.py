@@ -27,6 +27,8 @@ def steady_loads(region: OpRegion) -> set[Op]:
     """The loads of a region whose values live until a store at most, and are never part of another
     value: they need no copy of memory that only the lanes of this group can change meanwhile.
     """
+    if not any(op.name == "llvm.load" for op in region.ops):
+        return set()
     open_: dict[Value, Op] = {}  # values of loads since the last store
     left: dict[Value, int] = {}  # uses of them that are still to come
     users: dict[Value, int] = {}

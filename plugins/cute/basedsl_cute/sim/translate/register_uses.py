@@ -27,16 +27,19 @@ class Use(NamedTuple):
 
 def register_uses(kernel: KernelRecord) -> dict[Value, Use]:
     """The allocas that can be register arrays, by the values they define."""
+    ops = kernel.walk()
+    allocas = [op for op in ops if op.name == "llvm.alloca"]
+    if not allocas:
+        return {}
     uses: dict[Value, list[tuple[Op, int]]] = defaultdict(list)
-    for op in kernel.walk():
+    for op in ops:
         for position, operand in enumerate(op.operands):
             uses[operand].append((op, position))
     out = {}
-    for op in kernel.walk():
-        if op.name == "llvm.alloca":
-            found = _accesses(op.results[0], uses)
-            if found is not None and len(found[0]) == 1:
-                out[op.results[0]] = Use(found[0].pop(), found[1])
+    for op in allocas:
+        found = _accesses(op.results[0], uses)
+        if found is not None and len(found[0]) == 1:
+            out[op.results[0]] = Use(found[0].pop(), found[1])
     return out
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from basedsl_cute.sim.translate.records import Global, KernelRecord, Op, OpRegion, Value
+from basedsl_cute.sim.translate.records import Global, KernelRecord, Op, Value
 from basedsl_cute.sim.translate.register_uses import DERIVING, register_uses
 from basedsl_cute.sim.translate.types import PtrType
 
@@ -57,18 +57,28 @@ class UniformityAnalysis:
         self.rules = rules
         self.many_blocks = many_blocks
         registers = register_uses(kernel)
+        ops = kernel.walk()
         self.has_local = any(
-            op.name == "llvm.alloca" and op.results[0] not in registers for op in kernel.walk()
+            op.name == "llvm.alloca" and op.results[0] not in registers for op in ops
         )
         self.has_shared = any(variable.space == 3 for variable in kernel.globals.values())
-        self.used = {value for op in kernel.walk() for value in op.operands}
+        self.used = {value for op in ops for value in op.operands}
         self.args = {value: i for i, value in enumerate(kernel.body.args)}
         self.varying: set[Value] = set()
         self.diverging: set[Op] = set()
+        flows = [
+            (op, _FLOWS.get(op.name), rules.for_op(op, "sim"))
+            for op in ops
+            if op.name in _FLOWS or op.results
+        ]
         size = -1
         while size != len(self.varying) + len(self.diverging):
             size = len(self.varying) + len(self.diverging)
-            self._region(kernel.body)
+            for op, flow, rule in flows:
+                if flow is not None:
+                    flow(self, op)
+                elif not rule.is_uniform(self, op):
+                    self.varying.update(op.results)
 
     def root(self, pointer: Value) -> Root | None:
         """The object that `pointer` points into; None if its derivation does not show that."""
@@ -104,16 +114,6 @@ class UniformityAnalysis:
         for source, to in zip(sources, target, strict=True):
             if source in self.varying:
                 self.varying.add(to)
-
-    def _region(self, region: OpRegion) -> None:
-        for op in region.ops:
-            flow = _FLOWS.get(op.name)
-            if flow is not None:
-                flow(self, op)
-            elif op.results and not self.rules.for_op(op, "sim").is_uniform(self, op):
-                self.mark(op.results)
-            for inner in op.regions:
-                self._region(inner)
 
 
 def _flow_if(v: UniformityAnalysis, op: Op) -> None:
