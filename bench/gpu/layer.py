@@ -319,6 +319,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out")
     parser.add_argument("--only", nargs="*", default=[""])
+    parser.add_argument("--eager", action="store_true", help="without PyTorch's compiler")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         print("no CUDA device here")
@@ -352,7 +353,9 @@ def main():
             peer.kept = None
         del wide, found
         contenders = {"ours": ours, "eager": peer}
-        if not isinstance(peer, backward):
+        if options.eager:
+            pass
+        elif not isinstance(peer, backward):
             contenders["compiled"] = torch.compile(peer)
         else:
             contenders["compiled"] = backward(torch.compile(peer.function), peer.grad)

@@ -55,13 +55,19 @@ def test_a_row_of_a_cluster_of_blocks(monkeypatch):
     found = layer_norm(x, weight, bias, eps=EPS)
     np.testing.assert_allclose(found, exact(x, weight, bias, is_centred=True), atol=2e-5)
     grad = arrays((5,), 236, seed=1)[0]
-    found = norm_backward("rms_norm", grad, x, weight, None, EPS)
-    wide = x.astype(np.float64)
-    r = 1 / np.sqrt((wide**2).mean(1) + EPS)[:, None]
-    slope = grad * weight
-    along = (slope * wide * r).mean(1, keepdims=True)
-    np.testing.assert_allclose(found.x, r * (slope - wide * r * along), atol=1e-5)
-    np.testing.assert_allclose(found.weight, (grad * wide * r).sum(0), atol=1e-4)
+    for operation in ("rms_norm", "layer_norm"):
+        found = norm_backward(operation, grad, x, weight, bias, EPS)
+        wide, slope = x.astype(np.float64), grad * weight
+        if operation == "layer_norm":
+            wide -= wide.mean(1, keepdims=True)
+        r = 1 / np.sqrt((wide**2).mean(1) + EPS)[:, None]
+        normal = wide * r
+        wanted = slope - normal * (slope * normal).mean(1, keepdims=True)
+        if operation == "layer_norm":
+            wanted -= slope.mean(1, keepdims=True)
+        np.testing.assert_allclose(found.x, r * wanted, atol=1e-5)
+        np.testing.assert_allclose(found.weight, (grad * normal).sum(0), atol=1e-4)
+        np.testing.assert_allclose(found.bias, grad.sum(0), atol=1e-4)
 
 
 def slopes(function, x, grad, step=1e-6):

@@ -14,6 +14,7 @@ from typing import Any
 from basedsl import Boolean, DSLTypeError, Int32, Int64, as_numeric
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
+from basedsl_cute.hardware.requirements import LONG_K_ATTRIBUTE
 from basedsl_cute.hardware.tensor_memory import KINDS
 from basedsl_cute.tensors.pointer import Pointer
 
@@ -141,14 +142,16 @@ def tcgen05_mma_block_scale(
     cta_group: int = 1,
     collector: str | None = None,
     metadata: Any = None,
+    is_long: bool = False,
 ) -> None:
     """Issue D = (A scale_a) (B scale_b) + D (PTX `tcgen05.mma` with `.block_scale`), or without D
     where `accumulate` is False.
 
     `kind` is "mxf8f6f4", "mxf4" or "mxf4nvf4", `scale_a` and `scale_b` addresses in tensor memory,
     `vector` the elements that share a factor (16 or 32; of one choice left out), and twice as many
-    with `metadata`. `d`, `a`, `b`, the instruction's `descriptor`, `cta_group`, `collector` and
-    `metadata` are those of `tcgen05_mma`. Raises DSLTypeError for other values.
+    with `metadata`. With `is_long` K is 96 (sm_103f), and so says bit 31 of the descriptor. `d`,
+    `a`, `b`, the instruction's `descriptor`, `cta_group`, `collector` and `metadata` are those of
+    `tcgen05_mma`. Raises DSLTypeError for other values.
     """
     what = "tcgen05_mma_block_scale()"
     attributes = {"kind": _kind(kind, True, what), "ctaGroup": _group(cta_group)}
@@ -165,6 +168,8 @@ def tcgen05_mma_block_scale(
     if metadata is not None:
         name = "nvvm.tcgen05.mma.sp.block_scale"
         operands.append(_address(metadata, what))
+    if is_long:
+        attributes[LONG_K_ATTRIBUTE] = "unit"
     operands += [_address(scale_a, what), _address(scale_b, what)]
     emit_op(what, name, operands, attributes=attributes)
 

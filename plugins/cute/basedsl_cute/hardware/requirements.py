@@ -69,6 +69,9 @@ def _since(feature: str, architecture: str, *where: tuple[str, str]) -> Requirem
     return Requirement(feature, (architecture,), where)
 
 
+# On a tcgen05.mma with scale factors: its descriptor, known in a run, says K = 96.
+LONG_K_ATTRIBUTE = "cute.k96"
+
 _AMPERE, _ADA, _HOPPER = "sm_80", "sm_89", "sm_90"
 _CLUSTER = ("scope", "cluster")
 
@@ -143,6 +146,10 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
     "nvvm.tcgen05.mma": (
         TCGEN05_INTEGERS,
         TCGEN05,
+    ),
+    "nvvm.tcgen05.mma.block_scale": (
+        Requirement("tcgen05.mma of K = 96", ("sm_103f",), ((LONG_K_ATTRIBUTE, "unit"),)),
+        Requirement("tcgen05.mma.block_scale", TCGEN05.architectures),
     ),
     "nvvm.tcgen05.mma.sp": (TCGEN05_INTEGERS, TCGEN05),
     "nvvm.tcgen05.shift": (Requirement("tcgen05.shift", ("sm_100a", "sm_103a", "sm_110a")),),

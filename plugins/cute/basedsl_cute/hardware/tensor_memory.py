@@ -67,11 +67,20 @@ KINDS = dict(
 )
 
 
-def refused_shape(kind: str, m: int, n: int, blocks: int, a_in_tmem: bool = False) -> str | None:
+LONG_K = 96  # of sm_103's instructions of the 4-bit kinds with scale factors
+LONG_KINDS = ("mxf4", "mxf4nvf4")
+
+
+def refused_shape(
+    kind: str, m: int, n: int, blocks: int, a_in_tmem: bool = False, is_long: bool = False
+) -> str | None:
     """Return why `tcgen05.mma` of this kind has no shape of M and N over 1 or 2 blocks; else None.
 
-    PTX ISA, tables of shapes; with A in tensor memory the steps of CUTLASS's headers.
+    PTX ISA, tables of shapes; with A in tensor memory, and where it `is_long` (K = 96), the steps
+    of CUTLASS's headers.
     """
+    if is_long and (kind not in LONG_KINDS or a_in_tmem):
+        return f"K = {LONG_K} is of the kinds {' and '.join(LONG_KINDS)}, A in shared memory"
     if not KINDS[kind].is_block_scaled:
         rows: tuple[int, ...] = {1: (64, 128), 2: (128, 256)}[blocks]
     elif blocks == 1:
@@ -84,7 +93,7 @@ def refused_shape(kind: str, m: int, n: int, blocks: int, a_in_tmem: bool = Fals
         )
     if kind == "i8" and (blocks, n) == (1, 8):
         return None
-    step = _step_of_n(kind, m, blocks, a_in_tmem)
+    step = 16 if is_long else _step_of_n(kind, m, blocks, a_in_tmem)
     if not step <= n <= 256 or n % step:
         return f"N is a multiple of {step} up to 256, not {n}"
     return None
@@ -122,11 +131,13 @@ def instruction_descriptor(
     sparse: bool = False,
     sparse_id: int = 0,
     max_shift: int = 0,
+    is_long: bool = False,
 ) -> int:
     """Return the 32 bits of the instruction descriptor.
 
     `types` are those of A, B and the accumulator in PTX's names; `mn_major` and `negate` are of A
-    and B. `scale_ids` are the bytes of the 32-bit words with the factors of A and B.
+    and B. `scale_ids` are the bytes of the 32-bit words with the factors of A and B; `is_long` is
+    K = 96.
     """
     formats = KINDS[kind].formats
     a_type, b_type, c_type = types
@@ -145,7 +156,8 @@ def instruction_descriptor(
     )
     if scale_type is None:
         return bits | saturate << 3 | _ACCUMULATORS[c_type] << 4 | max_shift << 30
-    return bits | scale_ids[1] << 4 | _SCALES[scale_type] << 23 | scale_ids[0] << 29
+    scales = scale_ids[1] << 4 | _SCALES[scale_type] << 23 | scale_ids[0] << 29
+    return bits | scales | is_long << 31
 
 
 def can_transpose(element: str) -> bool:

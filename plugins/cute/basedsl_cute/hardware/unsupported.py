@@ -26,21 +26,11 @@ INSTEAD = {
     "cutlass_dsl.set_dynamic_debug": _DEBUGGING,
 }
 
-_K96 = (
-    "the products of K = 96 (sm_103a), whose rows of 48 bytes lie in two stages of shared memory",
-    "MmaMXF4Op and MmaMXF4NVF4Op, of K = 64, are for sm_103a too",
-)
 # Name -> what it is for, which is not offered, and what programs write here.
 UNFINISHED = {
-    "nvgpu.tcgen05.SM103MmaMXF4Op": _K96,
-    "nvgpu.tcgen05.SM103MmaMXF4NVF4Op": _K96,
     "nvgpu.tcgen05.LdRed16x32bx2Op": (
         "loads of tensor memory by pairs of 16 rows with a reduction",
         "LdRed32x32bOp, or Ld16x32bx2Op and vector.reduce()",
-    ),
-    "nvgpu.tcgen05.make_umma_smem_desc": (
-        _K96[0],
-        "tiled_mma.make_fragment_A(tensor) and make_fragment_B(tensor) make descriptors",
     ),
 }
 _EPILOGUE = "utils.gemm.sm100.epilogue_tmem_copy_and_partition and its neighbours do an epilogue"

@@ -131,6 +131,10 @@ class DescriptorTensor:
             return DescriptorTensor(start, layout)
         return DescriptorTensor(self.start, layout)
 
+    def __with_layout__(self, layout: Any) -> DescriptorTensor:
+        """Return the same descriptors in another order: `cute.make_tensor(descriptors, layout)`."""
+        return DescriptorTensor(self.start, layout)
+
     def __str__(self) -> str:
         return f"descriptors<{self.layout}>"
 

@@ -64,6 +64,9 @@ def make_tensor(iterator: Any, layout: Any) -> Tensor:
     layout = as_layout(layout)
     if isinstance(iterator, Pointer):
         return Tensor(iterator, layout)
+    if hasattr(type(iterator), "__with_layout__"):  # descriptors of operands in shared memory
+        ordered: Tensor = iterator.__with_layout__(layout)
+        return ordered
     if isinstance(iterator, Tensor):
         raise DSLTypeError(
             "make_tensor takes a pointer, got a Tensor", hint="write make_tensor(t.iterator, ...)"

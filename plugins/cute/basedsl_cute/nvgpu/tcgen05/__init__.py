@@ -15,6 +15,8 @@ from basedsl_cute.nvgpu.tcgen05.block_scaled import (
     MmaMXF4Op,
     MmaMXF8F6F4Op,
     MmaMXF8Op,
+    SM103MmaMXF4NVF4Op,
+    SM103MmaMXF4Op,
 )
 from basedsl_cute.nvgpu.tcgen05.copy import (
     Ld16x32bx2Op,
@@ -65,6 +67,7 @@ from basedsl_cute.nvgpu.tcgen05.modes import (
     make_smem_layout_atom,
     tile_to_mma_shape,
 )
+from basedsl_cute.nvgpu.tcgen05.operands import make_umma_smem_desc
 
 if not TYPE_CHECKING:  # a type checker reports names that do not exist
     __getattr__ = unsupported_names(__name__)
@@ -98,6 +101,8 @@ __all__ = [
     "OperandSource",
     "Pack",
     "Repetition",
+    "SM103MmaMXF4NVF4Op",
+    "SM103MmaMXF4Op",
     "SmemLayoutAtomKind",
     "St16x32bx2Op",
     "St16x64bOp",
@@ -116,6 +121,7 @@ __all__ = [
     "make_s2t_copy",
     "make_smem_layout_atom",
     "make_tmem_copy",
+    "make_umma_smem_desc",
     "mma",
     "tile_to_mma_shape",
 ]

@@ -111,7 +111,8 @@ class BlockScaledMma(BlockMma):
         return scales
 
     def prepare(self, fields: Mapping[str, Any]) -> Any:
-        number = self.instruction_descriptor(fields, scale_type=SCALE_NAMES[self.sf_dtype])
+        scale = SCALE_NAMES[self.sf_dtype]
+        number = self.instruction_descriptor(fields, scale_type=scale, is_long=self.is_long)
         return number, fields["scales"]
 
     def emit(
@@ -132,6 +133,7 @@ class BlockScaledMma(BlockMma):
             sfb & _ADDRESS,
             vector=self.sf_vec_size,
             cta_group=self.cta_group,
+            is_long=self.is_long,
         )
 
 
@@ -199,6 +201,37 @@ class MmaMXF4NVF4Op(BlockScaledMma):
     """
 
     kind: ClassVar[str] = "mxf4nvf4"
+
+    def __init__(self, sf_dtype: Any, *where: Any, **named: Any) -> None:
+        named = {"sf_vec_size": 16, **named, "sf_dtype": sf_dtype}
+        super().__init__(Float4E2M1FN, Float4E2M1FN, Float32, *where, **named)
+
+
+class SM103MmaMXF4Op(BlockScaledMma):
+    """The tcgen05.mma of Float4E2M1FN with a Float8E8M0FNU for 32 elements, K = 96 (sm_103f).
+
+    Arguments: `(shape_mnk, cta_group)`. Both operands are K-major in shared memory; a row of an
+    instruction has 48 bytes, which may lie in two buffers: `make_umma_smem_desc` describes them.
+    M is 128, or 128 or 256 over two blocks; N a multiple of 16 up to 256. Raises DSLTypeError for
+    other arguments.
+    """
+
+    kind: ClassVar[str] = "mxf4nvf4"
+    is_long: ClassVar[bool] = True
+
+    def __init__(self, *where: Any, **named: Any) -> None:
+        super().__init__(Float4E2M1FN, Float4E2M1FN, Float32, *where, **named)
+
+
+class SM103MmaMXF4NVF4Op(BlockScaledMma):
+    """The tcgen05.mma of Float4E2M1FN with a factor for 16 elements, K = 96 (sm_103f).
+
+    Arguments: `(sf_dtype, shape_mnk, cta_group)`. Factors are as for `MmaMXF4NVF4Op`, operands and
+    shapes as for `SM103MmaMXF4Op`. Raises DSLTypeError for other arguments.
+    """
+
+    kind: ClassVar[str] = "mxf4nvf4"
+    is_long: ClassVar[bool] = True
 
     def __init__(self, sf_dtype: Any, *where: Any, **named: Any) -> None:
         named = {"sf_vec_size": 16, **named, "sf_dtype": sf_dtype}

@@ -27,6 +27,7 @@ from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.atoms.mma import MmaOp, disagree, extents
 from basedsl_cute.hardware.tensor_memory import (
     KINDS,
+    LONG_K,
     can_transpose,
     instruction_descriptor,
     refused_shape,
@@ -59,6 +60,7 @@ class BlockMma(MmaOp):
     a_major_mode: OperandMajorMode = OperandMajorMode.K
     b_major_mode: OperandMajorMode = OperandMajorMode.K
     kind: ClassVar[str]
+    is_long: ClassVar[bool] = False  # K = 96
     threads_are_blocks = True
 
     def __post_init__(self) -> None:
@@ -245,10 +247,11 @@ def _check_operand_types(op: BlockMma) -> None:
             f"{name} of {type_name(op.a_dtype)} accumulates in {known_types(sums)}, not "
             f"{type_name(op.acc_dtype)}"
         )
-    if len(op.shape_mnk) != 3 or op.shape_mnk[2] != kind.k:
-        raise DSLTypeError(f"{name} has the shapes (M, N, {kind.k}), not {op.shape_mnk}")
+    k = LONG_K if op.is_long else kind.k
+    if len(op.shape_mnk) != 3 or op.shape_mnk[2] != k:
+        raise DSLTypeError(f"{name} has the shapes (M, N, {k}), not {op.shape_mnk}")
     in_tmem = op.a_src is OperandSource.TMEM
-    refused = refused_shape(op.kind, *op.shape_mnk[:2], int(op.cta_group), in_tmem)
+    refused = refused_shape(op.kind, *op.shape_mnk[:2], int(op.cta_group), in_tmem, op.is_long)
     if refused is not None:
         raise DSLTypeError(f"{name} has no shape {op.shape_mnk}: {refused}")
     if in_tmem and op.a_major_mode is not OperandMajorMode.K:

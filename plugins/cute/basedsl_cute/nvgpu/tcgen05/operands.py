@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from basedsl import (
@@ -22,8 +23,11 @@ from basedsl import (
     Uint8,
 )
 from basedsl_cute import algebra
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.nvgpu.matrix_descriptor import DescriptorTensor
+from basedsl_cute.nvgpu.operand_modes import OperandMajorMode
 from basedsl_cute.tensors.make_tensor import make_ptr, make_tensor
+from basedsl_cute.tensors.pointer import Pointer
 from basedsl_cute.tensors.tensor import Tensor
 
 # PTX's names of element types, as instruction descriptors have them.
@@ -100,6 +104,46 @@ def descriptor_tensor(pointer: Any, found: Any, steps: Any) -> DescriptorTensor:
     return DescriptorTensor(start | Int64(constant - (constant >> 63 << 64)), steps)
 
 
+@takes_location
+def make_umma_smem_desc(
+    src: Pointer, layout: Any, major: Any, next_src: Pointer | None = None
+) -> DescriptorTensor:
+    """Return the descriptor of an operand in shared memory from `src` on.
+
+    `layout` is that of the (MN, K) of a buffer, or of ((MN, K), ..), in elements of the pointer's
+    type and with its swizzle, or the pointer has that; `major` is "k" or "mn". A row of an
+    instruction of K = 96 may end in the next buffer, at `next_src`. `make_tensor(descriptor,
+    make_layout(1, stride=0))` makes a fragment of one instruction for `mma_atom_call`. Raises
+    DSLTypeError for other layouts.
+    """
+    is_k_major = OperandMajorMode(major) is OperandMajorMode.K
+    bits, swizzle = src.dtype.width, src.swizzle
+    if isinstance(layout, algebra.ComposedLayout):
+        swizzle, layout = algebra.recast_layout(8, bits, layout.inner), layout.outer
+    swizzle = swizzle if swizzle is not None else algebra.Swizzle(0, 4, 3)
+    whole = layout
+    if algebra.rank(layout) > 2:
+        layout = algebra.get(layout, 0)
+    if algebra.rank(layout) != 2:
+        raise DSLTypeError(f"an operand's layout is (MN, K), or ((MN, K), ..), not {whole}")
+    if is_k_major:  # one instruction's K: the fields are the same for all
+        layout = algebra.composition(layout, (algebra.size(layout.shape, 0), 256 // bits))
+    try:
+        found = algebra.operand_descriptor(layout, swizzle, is_k_major, bits)
+    except algebra.LayoutError as error:
+        raise DSLTypeError(
+            f"no descriptor of tcgen05 describes a {'K' if is_k_major else 'MN'}-major {whole}",
+            notes=((str(error), None),),
+        ) from error
+    one = algebra.make_layout(1, stride=0)
+    if next_src is None:
+        return descriptor_tensor(src, found, one)
+    # The address itself of what follows, instead of its distance (bit 52).
+    made = descriptor_tensor(src, replace(found, leading=0), one)
+    following = ((next_src.toint() >> 4) & 0x3FFF).to(Int64)
+    return DescriptorTensor(made.start | following << 16 | Int64(1 << 52), one)
+
+
 def operand_address(x: Any, offset: Any) -> Any:
     """Return one instruction's operand: a descriptor, or a pointer."""
     return x.start + offset if isinstance(x, DescriptorTensor) else x.pointer.moved(offset)
@@ -111,6 +155,7 @@ __all__ = [
     "descriptor_tensor",
     "descriptors",
     "known_types",
+    "make_umma_smem_desc",
     "operand_address",
     "smem_fragment",
     "tmem_fragment",

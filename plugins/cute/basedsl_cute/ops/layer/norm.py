@@ -12,7 +12,7 @@ each block over its rows, then over the blocks, always in the same order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import basedsl_cute as cute
@@ -22,10 +22,12 @@ from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.jax_arrays import is_jax
+from basedsl_cute.ops.layer import long_norm_gradient
 from basedsl_cute.ops.layer.rows import (
     RowPlan,
     element_type,
     extents_of,
+    is_long,
     load_row,
     only_columns,
     registers,
@@ -128,7 +130,10 @@ def norm_backward(
     parts = None
     if plan.parts is not None:
         parts = lib.empty(plan.parts, plan.f32, z)
-    arrays = (grad, z, weight, grad_z, out, parts, of_weight, of_bias)
+    numbers = None
+    if plan.has_numbers:
+        numbers = lib.empty((plan.rows, long_norm_gradient.ROW_NUMBERS), plan.f32, z)
+    arrays = (grad, z, weight, grad_z, out, parts, numbers, of_weight, of_bias)
     given = (*arrays, plan.rows, plan.blocks, eps)
     launch_plan(plan, _launch_backward, given, plan.static, lib.stream(z))
     return NormGradients(out, of_weight, of_bias)
@@ -149,15 +154,19 @@ def _backward_plan(
     )
     record = ArrayRecord.of(z)
     device = HardwareInfo(record.device[1] if record.is_on_gpu else None)
-    # A block of a cluster has all registers: one more cluster would be one more round.
-    most = device.get_device_multiprocessor_count() * (2 if row.cluster == 1 else 1)
-    blocks = max(min(-(-rows // row.rows), most // row.cluster), 1)
+    processors = device.get_device_multiprocessor_count()
+    by_columns = is_long(columns)
+    if by_columns:
+        row = replace(row, rows=1, cluster=1)
+        blocks = long_norm_gradient.groups_of_rows(rows, row.vectors, processors)
+    else:
+        blocks = max(min(-(-rows // row.rows), 2 * processors), 1)
     sums = (weight is not None) + (bias is not None)
     given = (grad, z, weight, grad_z)
     static = (operation == "layer_norm", row)
     parts = (sums, blocks * row.rows, columns) if sums else None
     f32 = lib.dtype(cute.Float32)
-    return _NormPlan(row, rows, _are_compact(lib, given), static, blocks, parts, f32)
+    return _NormPlan(row, rows, _are_compact(lib, given), static, blocks, parts, f32, by_columns)
 
 
 @dataclass
@@ -173,6 +182,7 @@ class _NormPlan:
     blocks: int = 0
     parts: tuple[int, int, int] | None = None  # the shape of sums of blocks, for vectors' gradients
     f32: Any = None  # the elements of `parts`
+    has_numbers: bool = False  # of each row, between two kernels of the gradients of long rows
     compiled: Any = None
 
 
@@ -317,7 +327,7 @@ def norm_backward_kernel(
     over the rows of a block's threads.
     """
     first = this_row(plan)
-    steps = arch.grid_dim()[0] // plan.cluster * plan.rows
+    steps = arch.grid_dim()[0] * plan.rows
     slots = row_slots(3, plan)
     of_weight, of_bias = registers(plan), registers(plan)
     of_weight.fill(0.0)
@@ -418,6 +428,7 @@ def _launch_backward(
     grad_z: cute.Tensor | None,
     out: cute.Tensor,
     parts: cute.Tensor | None,
+    numbers: cute.Tensor | None,
     of_weight: cute.Tensor | None,
     of_bias: cute.Tensor | None,
     rows: cute.Int32,
@@ -428,14 +439,15 @@ def _launch_backward(
     stream: cute.Int64,
 ):
     on = cute.Stream(stream.ir_value())
-    norm_backward_kernel(
-        grad, z, weight, grad_z, out, parts, rows, eps, is_centred, of_bias is not None, plan
-    ).launch(
-        grid=cute.max(blocks, 1) * plan.cluster,
-        block=plan.block,
-        cluster=plan.cluster_shape,
-        stream=on,
-    )
+    if cute.const_expr(numbers is not None):
+        long_norm_gradient.launch(
+            grad, z, weight, grad_z, out, parts, numbers, rows, blocks, eps,
+            is_centred, of_bias is not None, plan, on,
+        )  # fmt: skip
+    else:
+        norm_backward_kernel(
+            grad, z, weight, grad_z, out, parts, rows, eps, is_centred, of_bias is not None, plan
+        ).launch(grid=cute.max(blocks, 1), block=plan.block, stream=on)
     totals = tuple(x for x in (of_weight, of_bias) if x is not None)
     if cute.const_expr(parts is not None):
         sum_parts_kernel(parts, totals).launch(

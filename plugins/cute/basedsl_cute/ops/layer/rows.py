@@ -82,6 +82,11 @@ class RowPlan:
         return (self.cluster, 1, 1) if self.cluster > 1 else None
 
 
+def is_long(columns: int) -> bool:
+    """Return True for rows that several blocks share, where the target has clusters."""
+    return columns > _ALONE
+
+
 def row_plan(
     lib: ArrayLibrary, operation: str, columns: int, dtype: Any, arrays: tuple[Any, ...]
 ) -> RowPlan:
@@ -98,7 +103,7 @@ def row_plan(
     places = [(lib.address(x), x.dtype.itemsize) for x in arrays if x is not None]
     vector, access = _widest_vector(columns, dtype, places)
     cluster = 1
-    if columns > _ALONE and CLUSTERS.is_met_by(current_target()):
+    if is_long(columns) and CLUSTERS.is_met_by(current_target()):
         while cluster < PORTABLE_CLUSTER and columns > cluster * _SHARE:
             cluster *= 2
     threads = arch.WARP_SIZE
@@ -173,8 +178,8 @@ def registers(plan: RowPlan, dtype: Any = cute.Float32) -> Any:
     return cute.make_rmem_tensor((plan.vector, plan.chunks), dtype)
 
 
-def _vectors_of(x: Any, row: Any, plan: RowPlan) -> Any:
-    """The vectors of a row, a tensor (elements of a vector, vectors)."""
+def vectors_of(x: Any, row: Any, plan: RowPlan) -> Any:
+    """Return the vectors of a row, a tensor (elements of a vector, vectors)."""
     size = x.element_type.width // 8
     address = x.iterator.toint() + cute.Int64(row) * (plan.columns * size)
     align = min(plan.vector * size, plan.access)
@@ -200,7 +205,7 @@ def load_row(x: Any, row: Any, plan: cute.Constexpr, beyond: cute.Constexpr = 0.
     """Return this thread's part of a row of `x` in Float32; beyond the end of a row it is
     `beyond`.
     """
-    source, lane = _vectors_of(x, row, plan), lane_of_row(plan)
+    source, lane = vectors_of(x, row, plan), lane_of_row(plan)
     fragment = registers(plan, x.element_type)
     fragment.fill(beyond)
     for c in cute.range_constexpr(plan.chunks):
@@ -215,7 +220,7 @@ def load_row(x: Any, row: Any, plan: cute.Constexpr, beyond: cute.Constexpr = 0.
 @cute.jit
 def store_row(values: Any, x: Any, row: Any, plan: cute.Constexpr):
     """Store this thread's part of a row of `x`, converted to its elements."""
-    target, lane = _vectors_of(x, row, plan), lane_of_row(plan)
+    target, lane = vectors_of(x, row, plan), lane_of_row(plan)
     fragment = registers(plan, x.element_type)
     fragment.store(values.to(x.element_type))
     for c in cute.range_constexpr(plan.chunks):

@@ -166,6 +166,8 @@ def _check_scales_apart(
         _, first = lane_and_column(int(address[lane]) & 0x3FFF_FFFF)
         rows = what.rows[0] if which == 0 else what.n
         last = first + -(-rows // 32) - 1
+        if what.is_long and what.scale_ids[which] + what.factors > 4:
+            last += -(-rows // TMEM_LANES) * 4
         if first < span.stop and span.start <= last:
             raise SimulationError(
                 f"D of a tcgen05.mma overlaps the scale factors of {'AB'[which]} in tensor memory",

@@ -22,6 +22,7 @@ import numpy as np
 from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.hardware.tensor_memory import (
     KINDS,
+    LONG_K,
     TMEM_LANES,
     can_transpose,
     refused_shape,
@@ -74,6 +75,7 @@ class InstructionDescriptor:
     is_ws: bool = False
     is_sparse: bool = False
     selector: int = 0  # of the column of metadata
+    is_long: bool = False  # K = 96
 
     @property
     def rows(self) -> tuple[int, int]:
@@ -83,6 +85,8 @@ class InstructionDescriptor:
     @property
     def row_bytes(self) -> tuple[int, int]:
         """The bytes of a row of A and of B."""
+        if self.is_long:
+            return LONG_K // 2, LONG_K // 2
         return ROW_BYTES, ROW_BYTES * (1 + self.is_sparse)
 
     @property
@@ -107,7 +111,11 @@ def decode(
     if any(name not in _DTYPES and name not in _NARROW for name in types):
         raise ValueError(f"there are no elements of format {codes[0]} and {codes[1]}")
     m, n = (bits >> 24 & 31) << 4, (bits >> 17 & 63) << 3
-    refused = refused_ws_shape(kind, m, n) if is_ws else refused_shape(kind, m, n, blocks)
+    is_long = known.is_block_scaled and bool(bits >> 31)
+    if is_ws:
+        refused = refused_ws_shape(kind, m, n)
+    else:
+        refused = refused_shape(kind, m, n, blocks, is_long=is_long)
     if refused is not None:
         raise ValueError(refused)
     is_sparse, selector = bool(bits >> 2 & 1), bits & 3
@@ -118,7 +126,9 @@ def decode(
     negated, mn_major = ((bool(bits >> at & 1), bool(bits >> at + 1 & 1)) for at in (13, 15))
     if any(mn_major[i] and not can_transpose(types[i]) for i in (0, 1)):
         raise ValueError(f"an operand of {' and '.join(types)} is MN-major")
-    k = known.k * (1 + is_sparse)
+    if is_long and is_sparse:
+        raise ValueError(f"A is dense with K = {LONG_K}")
+    k = LONG_K if is_long else known.k * (1 + is_sparse)
     common = (kind, blocks, m, n, k, (types[0], types[1]), mn_major, negated)
     sparse: dict[str, Any] = {"is_sparse": is_sparse, "selector": selector}
     if not known.is_block_scaled:
@@ -132,8 +142,9 @@ def decode(
     scale = "ue8m0" if bits >> 23 & 1 else "ue4m3"
     if vector not in known.scales.get(scale, ()):
         raise ValueError(f"no factors of {scale} for {vector} elements each")
+    ids = bits >> 29 & 3, bits >> 4 & 3
     return InstructionDescriptor(
-        *common, False, np.float32, scale, vector, (bits >> 29 & 3, bits >> 4 & 3), **sparse
+        *common, False, np.float32, scale, vector, ids, is_long=is_long, **sparse
     )
 
 
@@ -273,6 +284,12 @@ def smem_operand(
             "which there is not",
             site,
         )
+    if what.is_long and number >> 61 != 2:
+        raise SimulationError(
+            f"operand {letter} of K = {LONG_K} has the swizzle {_NAMES[number >> 61]}: it takes "
+            "128B",
+            site,
+        )
     k = what.row_bytes[which] // size
     offset = operand_addresses(number, not what.mn_major[which], rows, k, size) - shared.base
     if int(offset.min()) < 0 or int(offset.max()) + size > shared.size:
@@ -333,7 +350,11 @@ def _is_packed(kind: str, row_bytes: int) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def operand_addresses(descriptor: int, is_k: bool, rows: int, k: int, size: int) -> Any:
-    """The shared address of each element of an operand, `(rows, k)`, as its descriptor says."""
+    """The shared address of each element of an operand, `(rows, k)`, as its descriptor says.
+
+    A row of 48 bytes (K = 96) that reaches the end of its swizzle goes on at the leading
+    dimension's offset, or with bit 52 its address.
+    """
     start = (descriptor & 0x3FFF) << 4
     leading = (descriptor >> 16 & 0x3FFF) << 4
     stride = (descriptor >> 32 & 0x3FFF) << 4
@@ -345,6 +366,11 @@ def operand_addresses(descriptor: int, is_k: bool, rows: int, k: int, size: int)
     if is_k:
         byte = kk * size
         linear = mn % 8 * width + mn // 8 * stride
+        if k * size == LONG_K // 2:  # a row may go on in the next buffer
+            inside = start % width
+            at_once = 0 if descriptor >> 52 & 1 else start - inside
+            following = at_once + leading + inside + byte - width
+            byte = np.where(inside + byte < width, byte, following - start)
         linear = linear + (byte // 16 * leading + byte % 16 if mode == 0 else byte)
     else:
         byte, together = mn * size, 4 if mode == 1 else 8
@@ -367,8 +393,8 @@ def scale_factors(
     `(rows, factors)`. All N rows of B have theirs in each block of a pair.
 
     Row r is in lane r % 32 of each quarter, column r / 32; factor j is the byte at the descriptor's
-    id plus j. In an MMA of 128 rows over two blocks, each half of the lanes has those of the
-    columns that it computes.
+    id plus j. Those of K = 96 may go on in the columns behind the 4 of each 128 rows. In an MMA of
+    128 rows over two blocks, each half of the lanes has those of the columns that it computes.
     """
     letter, tmem = "AB"[which], block.tensor_memory
     rows = what.rows[0] if which == 0 else what.n
@@ -377,9 +403,10 @@ def scale_factors(
     what_for = f"the scale factors of {letter}"
     if first_lane:
         raise SimulationError(f"{what_for} begin at lane {first_lane}, not 0", site)
-    if first_byte % count or first_byte + count > 4:
+    step = {6: 2, 3: 1}.get(count, count)  # 6 and 3 of K = 96 go on in the next columns
+    if first_byte % step or (not what.is_long and first_byte + count > 4):
         raise SimulationError(
-            f"{what_for} have the id {first_byte}: {count} of them begin at a multiple of {count}",
+            f"{what_for} have the id {first_byte}: {count} of them begin at a multiple of {step}",
             site,
             hint="the two highest bits of their address become the id",
         )
@@ -391,6 +418,12 @@ def scale_factors(
         quarters = (row // (rows // 2) * 2)[:, None] + np.arange(2)[None, :]
     lanes = (at % WARP_SIZE)[:, None] + WARP_SIZE * quarters
     columns = (first + at // WARP_SIZE)[:, None] + 0 * lanes
+    words = 1
+    if first_byte + count > 4:
+        words = 2
+        together = -(-rows // TMEM_LANES) * TMEM_LANES // WARP_SIZE // (2 if halves else 1)
+        lanes = np.concatenate([lanes, lanes], 1)
+        columns = np.concatenate([columns, columns + together], 1)
     last = int(columns.max())
     check_allocated(g, range(first, last + 1), f"tcgen05.mma reads {what_for} in", site, block)
     tensor_races.begin_read(g, block, tensor_races.words_at(lanes, columns), site)
@@ -408,7 +441,8 @@ def scale_factors(
             )
         tensor_owners.read(g, block, (lanes, columns), what_for, site)
         raw = np.ascontiguousarray(tmem.words[lanes, columns]).view(np.uint8)
-        each = raw.reshape(rows, -1, 4)[:, :, first_byte : first_byte + count]
+        each = raw.reshape(rows, words, -1, 4).transpose(0, 2, 1, 3).reshape(rows, -1, 4 * words)
+        each = each[:, :, first_byte : first_byte + count]
         if (each != each[:, :1]).any():
             bad = int(np.flatnonzero((each != each[:, :1]).any((1, 2)))[0])
             raise SimulationError(
