@@ -17,6 +17,7 @@ POWER = (1.00044336, 0.70345016, 0.23842812)
 # A Float32 of at most 2^22 plus this is rounded to an integer, in the low bits, plus 127.
 ROUND = 1.5 * 2**23 + 127
 LEAST = -100.0
+CHAINS = 4  # maxima of a row that a thread finds at a time
 
 
 def as_rows(acc):
@@ -113,6 +114,42 @@ def powers(exponents):
     return (POWER[0] + rest * (POWER[1] + rest * POWER[2])) * kept.load()
 
 
+def largest_of_rows(scores, largest):
+    """The largest of each row's scores and its largest so far, of all threads that share it."""
+    return [
+        arch.warp_reduction_max(
+            scores[r, None].load().reduce(cute.ReductionOp.MAX, largest[r], 0), threads_in_group=4
+        )
+        for r in range(cute.size(largest))
+    ]
+
+
+@cute.jit
+def largest_by_integers(scores, largest):
+    """Find what `largest_of_rows` does by comparing bits as integers, of which an instruction takes
+    three (VIMNMX3): the order of integers is that of floats that are not negative, which come
+    before all others. Where the largest one is negative, floats are compared.
+    """
+    words, before = (cute.recast_tensor(x, cute.Int32) for x in (scores, largest))
+    found = cute.make_rmem_tensor((cute.size(largest),), cute.Float32)
+    bits = cute.recast_tensor(found, cute.Int32)
+    for r in cute.range_constexpr(cute.size(largest)):
+        row = [words[r, c] for c in range(cute.size(words, mode=[1]))]
+        tops = [cute.max(before[r], row[0]), *row[1:CHAINS]]
+        for c, word in enumerate(row[CHAINS:]):
+            tops[c % CHAINS] = cute.max(tops[c % CHAINS], word)
+        while len(tops) > 1:
+            tops = [cute.max(*tops[:2]), *tops[2:]]
+        bits[r] = arch.warp_reduction_max(tops[0], threads_in_group=4)
+    least = bits[0]
+    for r in cute.range_constexpr(1, cute.size(largest)):
+        least = least | bits[r]
+    if arch.vote_any_sync(least < 0):
+        for r, top in enumerate(largest_of_rows(scores, largest)):
+            found[r] = top
+    return [found[r] for r in range(cute.size(largest))]
+
+
 class OnlineSoftmax:
     """The largest score and the sum of weights of each of a thread's rows.
 
@@ -120,8 +157,8 @@ class OnlineSoftmax:
     multiplied by two to the power of `offset`, for types of few exponents.
     """
 
-    def __init__(self, rows, factor, offset=0):
-        self.factor, self.offset = factor, offset
+    def __init__(self, rows, factor, offset=0, by_integers=False):
+        self.factor, self.offset, self.by_integers = factor, offset, by_integers
         self.largest = cute.make_rmem_tensor((rows,), cute.Float32)
         self.total = cute.make_rmem_tensor((rows,), cute.Float32)
         self.begin()
@@ -142,13 +179,10 @@ class OnlineSoftmax:
         by, which that of weights is already, and the bases of the exponents of its weights.
         """
         scales, bases = [], []
-        found = [
-            arch.warp_reduction_max(
-                scores[r, None].load().reduce(cute.ReductionOp.MAX, self.largest[r], 0),
-                threads_in_group=4,
-            )
-            for r in range(cute.size(self.largest))
-        ]
+        if self.by_integers:
+            found = largest_by_integers(scores, self.largest)
+        else:
+            found = largest_of_rows(scores, self.largest)
         for r, largest in enumerate(found):
             # A row that saw no key so far: its weights are exp2(-inf), not NaN.
             base = cute.where(largest == -cute.Float32.inf, 0.0, largest) * self.factor
