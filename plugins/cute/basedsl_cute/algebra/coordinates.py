@@ -18,7 +18,6 @@ from .int_tuple import (
     flatten_to_tuple,
     is_congruent,
     product,
-    transform_leaf,
 )
 
 
