@@ -97,6 +97,8 @@ def softmax_warps(
         largest, total = -cute.Float32.inf, cute.Float32(0.0)
         while number >= low:
             pipe_s.consumer_wait(at_s)
+            if cute.const_expr(variant.is_scored or variant.mask is not None):
+                change_scores(scores_at, t2r, row, place, head, query, number * TILE, scale)
             scores = cute.make_rmem_tensor((TILE,), cute.Float32)
             for part in cute.range_constexpr(TILE // PART):
                 source = columns_at(scores_at + part * PART, PART)
@@ -105,16 +107,11 @@ def softmax_warps(
                 shape = t2r.get_slice(row).partition_D(source).shape
                 cute.copy(t2r, there, cute.make_tensor(piece.iterator, cute.make_layout(shape)))
             arch.fence_view_async_tmem_load()
-            if cute.const_expr(variant.is_scored):
-                for e in cute.range_constexpr(TILE):
-                    scores[e] = place.score(scores[e] * scale, head, query, number * TILE + e)
-            whole = False
             if cute.const_expr(variant.mask is None):
-                whole = place.is_whole(first, last, number * TILE, TILE)
-            if not whole:
-                for e in cute.range_constexpr(TILE):
-                    seen = place.sees(head, query, number * TILE + e)
-                    scores[e] = cute.where(seen, scores[e], -cute.Float32.inf)
+                if not place.is_whole(first, last, number * TILE, TILE):
+                    for e in cute.range_constexpr(TILE):
+                        seen = place.sees(head, query, number * TILE + e)
+                        scores[e] = cute.where(seen, scores[e], -cute.Float32.inf)
             top = scores.load().reduce(cute.ReductionOp.MAX, largest, 0)
             grown = cute.where((top - largest) * factor > GROWTH, top, largest)
             # A row that saw no key so far has exponents of -inf, not NaN.
@@ -164,6 +161,29 @@ def softmax_warps(
         at_f.phase = at_f.phase ^ 1
         work = walk.following(work)
     pipe_f.producer_acquire(at_f)
+
+
+@cute.jit
+def change_scores(scores_at, t2r, row, place, head, query, first_key, scale):
+    """Make the scaled products of a row in tensor memory into scores, -inf where a mask hides a
+    key. They go there again, a part at a time: with all in registers a thread would spill.
+    """
+    _, store = tiled_copies(PART)
+    r2t = tcgen05.make_tmem_copy(store, columns_at(scores_at, PART))
+    variant = place.variant
+    for part in cute.range(TILE // PART, unroll=1):
+        piece = columns_at(scores_at + part * PART, PART)
+        values = load_part(t2r, piece, row)
+        arch.fence_view_async_tmem_load()
+        flat = cute.make_tensor(values.iterator, cute.make_layout(PART))
+        for e in cute.range_constexpr(PART):
+            key = first_key + part * PART + e
+            if cute.const_expr(variant.is_scored):
+                flat[e] = place.score(flat[e] * scale, head, query, key)
+            if cute.const_expr(variant.mask is not None):
+                flat[e] = cute.where(place.sees(head, query, key), flat[e], -cute.Float32.inf)
+        cute.copy(r2t, values, r2t.get_slice(row).partition_D(piece))
+    arch.fence_view_async_tmem_store()
 
 
 @cute.jit
