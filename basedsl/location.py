@@ -92,7 +92,7 @@ def file_of_module(module: Any) -> str:
 
 
 def is_internal_frame(frame: FrameType) -> bool:
-    """True for a frame of library code (`is_internal`), and for methods that `dataclasses`
+    """Return True for a frame of library code (`is_internal`), and for methods that `dataclasses`
     generated: they have no source to show.
     """
     code = frame.f_code

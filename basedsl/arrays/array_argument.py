@@ -67,7 +67,7 @@ class ArrayArgument(ArgumentType):
     def pack(self, value: Any) -> tuple[int, ...]:
         """The address of the first element, the extents, the strides in elements."""
         record = ArrayRecord.of(value)
-        return (record.address, *record.shape, *record.strides)
+        return (record.data_address(""), *record.shape, *record.strides)
 
     def c_parameters(self, name: str) -> list[CParameter]:
         """A struct of the address, the extents and the strides."""

@@ -98,6 +98,17 @@ class ArrayRecord:
         """True for device and managed memory of CUDA."""
         return self.device[0] in (CUDA, CUDA_MANAGED)
 
+    def data_address(self, name: str) -> int:
+        """The address, of the argument `name`. Raises DSLTypeError for a placeholder, which has no
+        data.
+        """
+        if self.address == 0 and 0 not in self.shape:
+            raise DSLTypeError(
+                f"{_called(name)}is a placeholder without data: its address is 0",
+                hint="compile with it, and call the result with arrays",
+            )
+        return self.address
+
     @staticmethod
     def can_read(value: Any) -> bool:
         """True if `value` is an array: NumPy's, or an object (no class) with `__dlpack__`."""
@@ -263,8 +274,9 @@ def _read_torch(tensor: Any, name: str) -> ArrayRecord:
             f"{_called(name)}is on device {device}, where compiled code cannot reach it",
             hint="move it: x.cuda() or x.cpu()",
         )
+    fake = type(tensor).__module__ == "torch._subclasses.fake_tensor"
     return ArrayRecord(
-        tensor.data_ptr(),
+        0 if fake else tensor.data_ptr(),
         _torch_type(tensor.dtype),
         *_torch_extents(tensor, name),
         (kind, device.index or 0),

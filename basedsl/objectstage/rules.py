@@ -127,7 +127,7 @@ class RuleTable(Mapping[str, R], Generic[F, R]):
 
 
 class Replace:
-    """The operation is replaced: `values` stand for its results, one for each."""
+    """The answer of a rule whose `values` take the place of the results, one for each."""
 
     __slots__ = ("values",)
 
@@ -139,13 +139,13 @@ class Replace:
 
 
 class Erase:
-    """The operation is erased. Nothing may use its results."""
+    """The answer of a rule whose operation is erased: nothing may use its results."""
 
     __slots__ = ()
 
 
 class Keep:
-    """The operation stays as it is."""
+    """The answer of a rule that leaves the operation as it is."""
 
     __slots__ = ()
 

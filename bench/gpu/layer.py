@@ -97,6 +97,13 @@ class backward:
         return torch.autograd.grad(y, leaves, self.grad.to(y.dtype), retain_graph=True)
 
 
+def compiled(function):
+    """The function, or that whose gradients it computes, by PyTorch's compiler."""
+    if isinstance(function, backward):
+        return backward(torch.compile(function.function), function.grad)
+    return torch.compile(function)
+
+
 def turned(x, cos, sin):
     one, other = x.chunk(2, -1)
     c, s = cos[:, None], sin[:, None]
@@ -353,12 +360,8 @@ def main():
             peer.kept = None
         del wide, found
         contenders = {"ours": ours, "eager": peer}
-        if options.eager:
-            pass
-        elif not isinstance(peer, backward):
-            contenders["compiled"] = torch.compile(peer)
-        else:
-            contenders["compiled"] = backward(torch.compile(peer.function), peer.grad)
+        if not options.eager:
+            contenders["compiled"] = compiled(peer)
         for contender, function in list(contenders.items()):
             try:
                 function(*inputs)

@@ -36,38 +36,33 @@ ROUNDS, CALLS = 11, 4
 # Attention by mma.sync: rows, columns, warps, stages, then what `attention.Attention` is told.
 TILES = (
     (128, 64, 4, 1, {}),
-    (128, 64, 4, 1, {"interleaved": True}),
-    (128, 64, 4, 1, {"interleaved": True, "ahead": True}),
-)
-# The same by two groups of warps that take turns: keys a tile, stages, steps before the end.
-TURNS = (
-    (64, 2, {}),
-    (64, 2, {"ahead": False}),
-    (64, 3, {"early": 1}),
-    (64, 3, {"early": 2}),
-    (32, 3, {}),
-    (64, 2, {"turns": False}),
+    (128, 64, 4, 1, {"slack": 8.0}),
+    (128, 64, 4, 1, {"slack": 8.0, "sums_by_mma": True}),
+    (128, 64, 4, 1, {"slack": 8.0, "sums_by_mma": True, "ahead": True}),
+    (128, 64, 4, 1, {"slack": 8.0, "sums_by_mma": True, "heads_first": True}),
+    (128, 64, 4, 1, {"sums_by_mma": True}),
+    (128, 64, 4, 2, {"slack": 8.0, "sums_by_mma": True}),
+    (128, 64, 4, 2, {"slack": 8.0, "sums_by_mma": True, "heads_first": True}),
 )
 
 # Products of 8-bit floats with two accumulators, with scales: how they are made, and without.
 SCALED = (
-    {},
     {"overlap": True},
     {"groups": 3},
-    {"cluster": (2, 1), "band": 8},
-    {"cluster": (2, 1), "band": 8, "overlap": True},
-    {"cluster": (2, 2), "band": 2},
-    {"groups": 3, "cluster": (2, 1), "band": 8},
+    {"overlap": True, "band": 8},
+    {"groups": 3, "band": 4},
+    {"groups": 3, "cluster": (1, 1), "band": 8},
 )
 PLAIN = (
-    {},
-    {"n": 192},
-    {"groups": 3},
     {"overlap": True},
-    {"interval": 2},
     {"interval": 4},
     {"n": 192, "cluster": (2, 1), "band": 4},
-    {"groups": 3, "cluster": (2, 1), "band": 4},
+    {"n": 192, "cluster": (2, 1), "band": 8, "interval": 2},
+    {"n": 192, "cluster": (2, 1), "band": 4, "interval": 4},
+    {"groups": 3},
+    {"groups": 3, "interval": 2},
+    {"groups": 3, "interval": 4},
+    {"groups": 3, "band": 4, "interval": 2},
 )
 # The same in another schedule, whose scales each thread loads: the cluster, tiles side by side, how
 # many are overlapped, of how many steps the scales are loaded together.
@@ -306,7 +301,6 @@ def fp8():
 
 def attentions():
     mma, hopper = program("attention"), program("hopper_fmha")
-    taken = program("attention_turns")
     stream = cute.cuda.default_stream()
     batches, length, heads, d = 4, 4096, 16, 128
     q, k, v = (normal(batches, length, heads, d) for _ in range(3))
@@ -346,11 +340,6 @@ def attentions():
                 d, rows, columns, warps, causal, stages, **how
             )
             for rows, columns, warps, stages, how in TILES
-        } | {
-            f"in turns, 256x{columns}, {stages} stages, {how}": taken.AttentionInTurns(
-                d, columns, 8, causal, stages, **how
-            )
-            for columns, stages, how in TURNS
         }
         for kind, kernel in kernels.items():
             compiled = cute.compile(kernel, *views, scale)

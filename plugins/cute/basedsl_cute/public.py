@@ -25,7 +25,6 @@ from basedsl_cute.algebra import Ratio as Ratio
 from basedsl_cute.algebra import ScaledBasis as ScaledBasis
 from basedsl_cute.algebra import append as append
 from basedsl_cute.algebra import append_ones as append_ones
-from basedsl_cute.algebra import assume as assume
 from basedsl_cute.algebra import blocked_product as blocked_product
 from basedsl_cute.algebra import ceil_div as ceil_div
 from basedsl_cute.algebra import coalesce as coalesce
@@ -213,6 +212,7 @@ from basedsl_cute.tensors.native_struct import native_struct as native_struct
 from basedsl_cute.tensors.pointer import recast_ptr as recast_ptr
 from basedsl_cute.tensors.print_tensor import print_tensor as print_tensor
 from basedsl_cute.tensors.printf import printf as printf
+from basedsl_cute.tensors.promises import assume as assume
 from basedsl_cute.tensors.smem_struct import struct as struct
 from basedsl_cute.tensors.smem_struct import union as union
 from basedsl_cute.tensors.tensor_ssa import ReductionOp as ReductionOp

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import basedsl_cute as cute
+from basedsl import DSLTypeError
 from basedsl_cute.runtime import make_fake_compact_tensor, make_fake_stream, make_fake_tensor
 
 
@@ -144,3 +145,20 @@ def test_fake_stream(monkeypatch):
     monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
     compiled = cute.compile(on_stream, fakes()[0], make_fake_stream())
     assert "ptx" in compiled.stages
+
+
+def test_fake_tensors_of_pytorch(sim):
+    torch = pytest.importorskip("torch")
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        fake = torch.empty(5, 12)
+    marked = cute.runtime.from_dlpack(fake, assumed_align=16).mark_layout_dynamic()
+    assert str(marked.layout) == "(?,?):(?,1)"
+    a, b = torch.rand(2, 7, 8)
+    for x in (fake, marked):
+        c = torch.zeros(7, 8)
+        cute.compile(add, x, x, x)(a, b, c)
+        assert torch.equal(c, a + b)
+        with pytest.raises(DSLTypeError, match="'a' is a placeholder without data"):
+            add(x, x, x)

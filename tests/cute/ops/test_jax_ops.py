@@ -7,6 +7,7 @@ import pytest
 
 from basedsl import DSLError
 from basedsl_cute.ops import (
+    attention,
     gated_linear,
     layer_norm,
     linear_cross_entropy,
@@ -144,3 +145,24 @@ def test_what_jax_arrays_do_not_have():
         sample(a, seed=0)
     with pytest.raises(Exception, match="a row has 300000 elements"):
         softmax(jnp.zeros((1, 300000)))
+
+
+def exact_attention(q, k, v):
+    """Causal attention of (batches, length, heads, head), keys with one head for all."""
+    scores = jnp.einsum("bqhd,bkgd->bhqk", q, k).astype(jnp.float32) * q.shape[-1] ** -0.5
+    length = q.shape[1]
+    scores = jnp.where(jnp.tri(length, dtype=bool), scores, -jnp.inf)
+    weights = jax.nn.softmax(scores, axis=-1).astype(q.dtype)
+    return jnp.einsum("bhqk,bkgd->bqhd", weights, v)
+
+
+def test_attention():
+    shapes = (2, 20, 2, 32), (2, 20, 1, 32), (2, 20, 1, 32)
+    inputs = tuple(normal(*s, seed=n, dtype=np.float16) for n, s in enumerate(shapes))
+    compare(lambda q, k, v: attention(q, k, v, causal=True), exact_attention, inputs, 2e-3)
+    out, lse = attention(*inputs, window=(4, 0), return_lse=True)
+    assert (out.shape, lse.shape, lse.dtype) == ((2, 20, 2, 32), (2, 2, 20), np.float32)
+    mapped = jax.vmap(lambda q, k, v: attention(q[None], k[None], v[None], causal=True)[0])
+    np.testing.assert_allclose(mapped(*inputs), exact_attention(*inputs), atol=2e-3)
+    with pytest.raises(DSLError, match="attention takes no bias with arrays of JAX"):
+        attention(*inputs, bias=normal(20, 20))

@@ -19,10 +19,12 @@ class Attention:
     """Tiles of `rows` queries and `columns` keys, of which `stages` are in flight or in use.
 
     A warp has 16 or 32 rows. Each fragment of K and V is then for two products, but Q must be read
-    again for each tile: beside 192 registers of results there is no room for it. With `lazy`, a
-    warp scales its results only where one of its rows has a new maximum. With `interleaved`, 16
-    columns of weights are computed beside the product of the 16 before them; with `ahead`,
-    fragments are loaded one step before they are multiplied.
+    again for each tile: beside 192 registers of results there is no room for it. With `slack`, a
+    warp scales its results only where a score of its rows is above the last base by more than that,
+    in powers of two: weights are as large as 2 ** slack then, and sums as exact. 16 columns of
+    weights are computed beside the product of the 16 before them; with `ahead`, fragments are
+    loaded one step before they are multiplied. With `sums_by_mma`, weights are summed by products
+    with ones. With `heads_first`, the heaviest tiles of all heads begin first.
     """
 
     def __init__(
@@ -33,14 +35,16 @@ class Attention:
         warps=2,
         causal=False,
         stages=1,
-        lazy=False,
-        interleaved=False,
+        slack=None,
         ahead=False,
+        sums_by_mma=False,
+        heads_first=False,
     ):
         self.head_dim, self.rows, self.columns = head_dim, rows, columns
-        self.interleaved, self.ahead = interleaved, ahead
+        self.slack, self.ahead, self.sums_by_mma = slack, ahead, sums_by_mma
+        self.heads_first = heads_first
         self.threads = warps * 32
-        self.causal, self.stages, self.lazy = causal, stages, lazy
+        self.causal, self.stages = causal, stages
         self.keep_q = rows == warps * 16
         self.dtype = cutlass.Float16
 
@@ -91,11 +95,11 @@ class Attention:
             cute.make_layout((self.threads // across, across), stride=(across, 1)),
             cute.make_layout((1, 8)),
         )
-        heads = cute.size(mQ, mode=[2])
+        tiles, heads = cute.ceil_div(mQ.shape[0], self.rows), mQ.shape[2]
         self.kernel(
             mQ, mK, mV, mO, scale * math.log2(math.e), sQ_layout, sK_layout, mma, load
         ).launch(
-            grid=(cute.ceil_div(cute.size(mQ, mode=[0]), self.rows), heads, 1),
+            grid=(heads, tiles, 1) if self.heads_first else (tiles, heads, 1),
             block=(self.threads, 1, 1),
         )
 
@@ -114,9 +118,13 @@ class Attention:
     ):
         tid, _, _ = cute.arch.thread_idx()
         tile, head, _ = cute.arch.block_idx()
+        tiles, _, _ = cute.arch.grid_dim()
+        if cutlass.const_expr(self.heads_first):
+            head, tile, _ = cute.arch.block_idx()
+            _, tiles, _ = cute.arch.grid_dim()
         d = self.head_dim
         if cutlass.const_expr(self.causal):
-            tile = cute.arch.grid_dim()[0] - 1 - tile  # those with most keys begin first
+            tile = tiles - 1 - tile  # those with most keys begin first
 
         gQ = cute.local_tile(mQ[None, None, head], (self.rows, d), (tile, 0))
         gK = cute.local_tile(mK[None, None, head], (self.columns, d), (None, 0))
@@ -166,6 +174,13 @@ class Attention:
         row_sum = cute.make_rmem_tensor((rows,), cutlass.Float32)
         row_max.fill(-cutlass.Float32.inf)
         row_sum.fill(0.0)
+        narrow_mma = cute.make_tiled_mma(
+            tiled_mma.op, (self.threads // 32, 1, 1), permutation_mnk=(self.threads // 2, 8, 16)
+        )
+        ones = narrow_mma.make_fragment_B(narrow_mma.partition_shape_B((8, 16)))
+        ones.fill(1.0)
+        rL = cute.make_rmem_tensor(narrow_mma.partition_shape_C((self.rows, 8)), cutlass.Float32)
+        rL.fill(0.0)
 
         coordinates = thr_mma.partition_C(cute.make_identity_tensor((self.rows, self.columns)))
         tiles = cute.size(gK, mode=[2])
@@ -217,11 +232,7 @@ class Attention:
                             rS[i] = -cutlass.Float32.inf
 
                 rP = cute.make_fragment_like(rS, self.dtype)
-                if cutlass.const_expr(self.interleaved):
-                    bases = self.rescale(rS, rO, row_max, row_sum, scale_log2)
-                else:
-                    self.softmax_rescale(rS, rO, row_max, row_sum, scale_log2)
-                    rP.store(rS.load().to(self.dtype))
+                bases = self.rescale(rS, rO, rL, row_max, row_sum, scale_log2)
                 # ((2, 2), M, N) -> ((2, 2, 2), M, N / 2): two results are one operand A.
                 split = cute.logical_divide(rP.layout, (None, None, 2))
                 as_operand = cute.make_layout(
@@ -241,16 +252,19 @@ class Attention:
                 for k in cutlass.range_constexpr(steps + self.ahead):
                     if cutlass.const_expr(k < steps):
                         cute.copy(copy_v, tOsV[None, None, k, stage], tOrV[None, None, k])
-                        if cutlass.const_expr(self.interleaved):
-                            self.weights(rS, rP, bases, row_sum, scale_log2, k)
+                        self.weights(rS, rP, bases, row_sum, scale_log2, k)
                     if cutlass.const_expr(k >= self.ahead):
                         last = (None, None, k - self.ahead)
                         cute.gemm(tiled_mma, rO, rP_operand[last], rV[last], rO)
+                        if cutlass.const_expr(self.sums_by_mma):
+                            cute.gemm(narrow_mma, rL, rP_operand[last], ones[None, None, 0], rL)
 
         # Normalise and write.
-        out = self.by_rows(rO)
+        out, sums = self.by_rows(rO), self.by_rows(rL)
         for r in cutlass.range_constexpr(rows):
-            total = self.across_lanes(row_sum[r], lambda x, y: x + y)
+            total = sums[r, 0]
+            if cutlass.const_expr(not self.sums_by_mma):
+                total = self.across_lanes(row_sum[r], lambda x, y: x + y)
             out[r, None] = out[r, None].load() * cute.arch.rcp_approx(total)
         result = cute.make_fragment_like(rO, self.dtype)
         result.store(rO.load().to(self.dtype))
@@ -276,21 +290,31 @@ class Attention:
         self,
         scores: cute.Tensor,
         out: cute.Tensor,
+        sums: cute.Tensor,
         row_max: cute.Tensor,
         row_sum: cute.Tensor,
         scale_log2: cutlass.Float32,
     ):
-        """Scale what there is for the new maxima, and return these, scaled."""
-        scores_mn, out_mn = self.by_rows(scores), self.by_rows(out)
+        """Scale what there is for the new maxima, and return the bases of the weights."""
+        scores_mn, out_mn, sums_mn = (self.by_rows(x) for x in (scores, out, sums))
+        rows = cute.size(row_max)
+        highest = cute.make_rmem_tensor(row_max.layout, cutlass.Float32)
+        grown = -cutlass.Float32.inf
+        for r in cutlass.range_constexpr(rows):
+            highest[r] = scores_mn[r, None].load().reduce(cute.ReductionOp.MAX, row_max[r], 0)
+            grown = cute.arch.fmax(grown, highest[r] - row_max[r])
+        slack = 0.0 if self.slack is None else self.slack
+        if self.slack is None or cute.arch.vote_any_sync(grown * scale_log2 > slack):
+            for r in cutlass.range_constexpr(rows):
+                now = self.across_lanes(highest[r], cute.arch.fmax)
+                shrink = cute.math.exp2((row_max[r] - now) * scale_log2, fastmath=True)
+                row_sum[r] = row_sum[r] * shrink
+                row_max[r] = now
+                out_mn[r, None] = out_mn[r, None].load() * shrink
+                if cutlass.const_expr(self.sums_by_mma):
+                    sums_mn[r, None] = sums_mn[r, None].load() * shrink
         bases = cute.make_rmem_tensor(row_max.layout, cutlass.Float32)
-        for r in cutlass.range_constexpr(cute.size(row_max)):
-            before = row_max[r]
-            now = scores_mn[r, None].load().reduce(cute.ReductionOp.MAX, before, 0)
-            now = self.across_lanes(now, cute.arch.fmax)
-            shrink = cute.math.exp2((before - now) * scale_log2, fastmath=True)
-            row_sum[r] = row_sum[r] * shrink
-            row_max[r], bases[r] = now, now * scale_log2
-            out_mn[r, None] = out_mn[r, None].load() * shrink
+        bases.store(row_max.load() * scale_log2)
         return bases
 
     @cute.jit
@@ -309,41 +333,15 @@ class Attention:
             for i in cutlass.range_constexpr(cute.size(tile)):
                 r = i % 4 // 2 + i // 4 * 2  # of four results two are in a row
                 tile[i] = cute.math.exp2(tile[i] * scale_log2 - bases[r], fastmath=True)
-                row_sum[r] += tile[i]
+                if cutlass.const_expr(not self.sums_by_mma):
+                    row_sum[r] += tile[i]
             operand[None, None, n].store(tile.load().to(self.dtype))
-
-    @cute.jit
-    def softmax_rescale(
-        self,
-        scores: cute.Tensor,
-        out: cute.Tensor,
-        row_max: cute.Tensor,
-        row_sum: cute.Tensor,
-        scale_log2: cutlass.Float32,
-    ):
-        scores_mn, out_mn = self.by_rows(scores), self.by_rows(out)
-        shrinks = cute.make_rmem_tensor(row_max.layout, cutlass.Float32)
-        for r in cutlass.range_constexpr(cute.size(row_max)):
-            line = scores_mn[r, None].load()
-            before = row_max[r]
-            now = line.reduce(cute.ReductionOp.MAX, before, 0)
-            now = self.across_lanes(now, cute.arch.fmax)
-            weights = cute.math.exp2(line * scale_log2 - now * scale_log2, fastmath=True)
-            shrink = cute.math.exp2((before - now) * scale_log2, fastmath=True)
-            scores_mn[r, None] = weights
-            row_sum[r] = weights.reduce(cute.ReductionOp.ADD, row_sum[r] * shrink, 0)
-            row_max[r] = now
-            shrinks[r] = shrink
-        least = shrinks.load().reduce(cute.ReductionOp.MIN, 1.0, 0)
-        if not self.lazy or cute.arch.vote_any_sync(least < 1.0):
-            for r in cutlass.range_constexpr(cute.size(row_max)):
-                out_mn[r, None] = out_mn[r, None].load() * shrinks[r]
 
 
 def run():
-    check(64, 32, 2, causal=True)
-    check(128, 32, 1, rows=64, stages=2, causal=False, lazy=True)
-    check(128, 32, 1, rows=64, causal=True, interleaved=True, ahead=True)
+    check(64, 32, 2, causal=True, sums_by_mma=True)
+    check(128, 32, 1, rows=64, stages=2, causal=False, slack=1.0, sums_by_mma=True)
+    check(128, 32, 1, rows=64, causal=True, ahead=True, slack=8.0, heads_first=True)
 
 
 def check(length, head_dim, heads, **config):

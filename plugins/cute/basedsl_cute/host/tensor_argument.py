@@ -132,7 +132,7 @@ class TensorArgument(ArgumentType):
             )
             if static is None
         ]
-        return (host.address, *leaves)
+        return (host.data_address(self.name), *leaves)
 
     def unpacker(self) -> Unpacker | None:
         """Return the native form of `pack` for values of exactly this type."""

@@ -21,8 +21,8 @@ from basedsl_cute.pipeline.state import PipelineState
 
 
 class PipelineClcFetchAsync(PipelineAsync):
-    """A ring of responses that one warp of the cluster's first block requests, and all roles of all
-    blocks read.
+    """A ring of responses of cluster launch control, each the number of the next tile: one warp of
+    the cluster's first block requests them, all roles of all blocks read them.
 
     Each block gets each response, and has full barriers of its own; every consumer thread arrives
     at the empty barrier of the first block.

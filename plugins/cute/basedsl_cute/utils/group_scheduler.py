@@ -29,7 +29,7 @@ class GroupSearchState(NamedTuple):
 
 
 def create_initial_search_state() -> GroupSearchState:
-    """Return the state from which the search of the first cluster number starts."""
+    """Return the state for the first search: at the first cluster of the first group."""
     return GroupSearchState(0, 0)
 
 

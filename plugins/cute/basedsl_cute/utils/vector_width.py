@@ -14,9 +14,10 @@ ACCESS_BITS = 128  # the widest access of one thread
 def common_vector(tensors: Sequence[Any], mode: int, *, whole: bool = False) -> int:
     """Return the most elements along `mode` that all `tensors` can access at once, a power of two.
 
-    They are at most 16 bytes of the narrowest type, and start aligned in every tensor, to their
-    size, 16 bytes at most. With `whole`, they divide the extent too. Tensors of one mode are read
-    along it, whatever `mode` says.
+    They are at most 16 bytes of the narrowest element type. In every tensor each such group lies
+    at an address that is a multiple of its size, or of 16 bytes where it is larger. With `whole`,
+    they divide the extent of `mode` too. Tensors of one mode are read along it, whatever `mode`
+    says.
     """
     vector = max(ACCESS_BITS // storage_bits(x.element_type) for x in tensors)
     while vector > 1 and not all(_fits(x, mode, vector, whole) for x in tensors):

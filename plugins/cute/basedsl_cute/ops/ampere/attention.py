@@ -24,6 +24,7 @@ from basedsl_cute.ops.flash.softmax import (
     as_operand,
     as_rows,
     gather_columns,
+    rise_by_much,
     scale_rows,
 )
 from basedsl_cute.ops.flash.variant import LOG2_E, Place, Sequence
@@ -41,7 +42,9 @@ class Config:
     heads whose queries alternate as the rows of a tile, `splits` the number of blocks that share
     the keys of a tile of queries. With `overlap` the kernel that joins their results starts while
     this one ends (programmatic dependent launch, from sm_90 on). With `cluster` these blocks are a
-    cluster, at most 8 from sm_90 on, and join their results themselves.
+    cluster, at most 8 from sm_90 on, and join their results themselves. With `slack` the base of a
+    row's exponents follows its largest score only where that is so much above, as an exponent of
+    two, so that sums are seldom scaled; weights are at most two to the power of it.
     """
 
     tile: tuple[int, int] = (64, 64)
@@ -50,6 +53,7 @@ class Config:
     splits: int = 1
     overlap: bool = False
     cluster: bool = False
+    slack: int = 0
 
     @property
     def threads(self) -> int:
@@ -135,6 +139,9 @@ def forward_kernel(
     dtype = q.element_type
     thread = arch.thread_idx()[0]
     tile, key_head, z = arch.block_idx()
+    if cute.const_expr(variant.right is not None):
+        # The longest tiles begin first, so that none of them is left alone at the end.
+        tile = arch.grid_dim()[0] - 1 - tile
     batch, split = z // cfg.splits, z % cfg.splits
     slopes, sinks, bias, captured = extras
     sequence, own, own_keys, table = sequence_of(q, k, lengths, batch)
@@ -229,7 +236,11 @@ def forward_kernel(
                 n,
                 cfg.packed,
             )
-            scale_rows(sums, softmax.update(by_row))
+            if cute.const_expr(cfg.slack > 0):
+                rise_by_much(softmax, by_row, sums, cfg.slack)
+                softmax.weigh(by_row, softmax.bases())
+            else:
+                scale_rows(sums, softmax.update(by_row))
             weights = cute.make_rmem_tensor(scores.layout, dtype)
             weights.store(scores.load().to(dtype))
             operand = as_operand(weights)

@@ -37,6 +37,7 @@ from basedsl_cute.ops.flash.gradients import attention_backward
 from basedsl_cute.ops.flash.turn import turn
 from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention as hopper
+from basedsl_cute.ops.jax_arrays import is_jax
 
 _MOST_SPLITS = 128
 _LAYOUTS = ("bshd", "bhsd")
@@ -73,10 +74,10 @@ def attention(
 ) -> Any:
     """Compute softmax(scale q k^T) v for each head, without writing the scores.
 
-    `q`, `k` and `v` are arrays of PyTorch, CuPy or NumPy of Float16 or BFloat16, on Hopper also of
-    Float8E4M3FN, with a result of BFloat16: (batches, length, heads, head), or with
-    `layout="bhsd"` (batches, heads, length, head). Keys may have fewer heads,
-    of which each serves as many heads of `q` in a row. Head extents are multiples of 32, up to 256;
+    `q`, `k` and `v` are arrays of PyTorch, CuPy, NumPy or JAX of Float16 or BFloat16, on Hopper
+    also of Float8E4M3FN, with a result of BFloat16: (batches, length, heads, head), or with
+    `layout="bhsd"` (batches, heads, length, head). Keys may have fewer heads, of which each serves
+    as many heads of `q` in a row. Head extents are multiples of 32, up to 256;
     that of `v` may be another. Products are accumulated in Float32.
 
     Parameters:
@@ -118,7 +119,8 @@ def attention(
 
     Tensors of PyTorch that require gradients get them: those of `q`, `k`, `v`, `bias` and `sinks`,
     by `attention_backward`. Without functions of the user's it is the operation
-    `torch.ops.basedsl_cute.attention`, which `torch.compile` knows.
+    `torch.ops.basedsl_cute.attention`, which `torch.compile` knows. Arrays of JAX go with `scale`,
+    `causal`, `window`, `softcap` and `layout`; `jax.grad` gets the gradients of `q`, `k` and `v`.
 
     Returns `out`, or (out, lse). A query that sees no key gets zeros and -inf. Raises DSLTypeError
     for arrays of different libraries or types, extents that do not fit, and options that
@@ -132,6 +134,18 @@ def attention(
     """
     if layout not in _LAYOUTS:
         raise DSLTypeError(f"attention has no layout {layout!r}", hint='"bshd" or "bhsd"')
+    if is_jax(q):
+        from basedsl_cute.ops.flash.jax_attention import Functions, jax_attention
+
+        given = {
+            "scale": scale, "causal": causal, "window": window, "softcap": softcap, "bias": bias,
+            "alibi": alibi, "sinks": sinks, "score": score, "mask": mask, "layout": layout,
+            "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k, "seqused_k": seqused_k,
+            "max_seqlen_q": max_seqlen_q, "max_seqlen_k": max_seqlen_k, "q_scale": q_scale,
+            "k_scale": k_scale, "v_scale": v_scale, "block_table": block_table, "out": out,
+            "config": config,
+        }  # fmt: skip
+        return jax_attention(Functions(attention, attention_backward), q, k, v, given, return_lse)
     lib = library(q, "attention")
     is_torch = type(q).__module__.partition(".")[0] == "torch"
     if is_torch:

@@ -17,6 +17,7 @@ POWER = (1.00044336, 0.70345016, 0.23842812)
 # A Float32 of at most 2^22 plus this is rounded to an integer, in the low bits, plus 127.
 ROUND = 1.5 * 2**23 + 127
 LEAST = -100.0
+CHAINS = 4  # maxima of a row that a thread finds at a time
 
 
 def as_rows(acc):
@@ -113,6 +114,62 @@ def powers(exponents):
     return (POWER[0] + rest * (POWER[1] + rest * POWER[2])) * kept.load()
 
 
+def largest_of_rows(scores, largest):
+    """The largest of each row's scores and its largest so far, of all threads that share it."""
+    return [
+        arch.warp_reduction_max(
+            scores[r, None].load().reduce(cute.ReductionOp.MAX, largest[r], 0), threads_in_group=4
+        )
+        for r in range(cute.size(largest))
+    ]
+
+
+@cute.jit
+def largest_by_integers(scores, largest):
+    """Find what `largest_of_rows` does by comparing bits as integers, of which an instruction takes
+    three (VIMNMX3): the order of integers is that of floats that are not negative, which come
+    before all others. Where the largest one is negative, floats are compared.
+    """
+    words, before = (cute.recast_tensor(x, cute.Int32) for x in (scores, largest))
+    found = cute.make_rmem_tensor((cute.size(largest),), cute.Float32)
+    bits = cute.recast_tensor(found, cute.Int32)
+    for r in cute.range_constexpr(cute.size(largest)):
+        row = [words[r, c] for c in range(cute.size(words, mode=[1]))]
+        tops = [cute.max(before[r], row[0]), *row[1:CHAINS]]
+        for c, word in enumerate(row[CHAINS:]):
+            tops[c % CHAINS] = cute.max(tops[c % CHAINS], word)
+        while len(tops) > 1:
+            tops = [cute.max(*tops[:2]), *tops[2:]]
+        bits[r] = arch.warp_reduction_max(tops[0], threads_in_group=4)
+    least = bits[0]
+    for r in cute.range_constexpr(1, cute.size(largest)):
+        least = least | bits[r]
+    if arch.vote_any_sync(least < 0):
+        for r, top in enumerate(largest_of_rows(scores, largest)):
+            found[r] = top
+    return [found[r] for r in range(cute.size(largest))]
+
+
+@cute.jit
+def rise_by_much(softmax, scores, sums, slack: cute.Constexpr):
+    """Let the base of rows follow the largest scores of a tile, and scale sums, if one of a warp's
+    is more than `slack` above, as an exponent of two.
+    """
+    found = largest_of_rows(scores, softmax.largest)
+    grows = cute.Boolean(False)
+    for r, largest in enumerate(found):
+        before = softmax.base_of(softmax.largest[r])
+        is_first = softmax.largest[r] == -cute.Float32.inf
+        grows = grows | (largest * softmax.factor > before + slack) | is_first
+    if arch.vote_any_sync(grows):
+        for r, largest in enumerate(found):
+            base = softmax.base_of(largest)
+            scale = cute.math.exp2(softmax.largest[r] * softmax.factor - base, fastmath=True)
+            softmax.total[r] = softmax.total[r] * scale
+            softmax.largest[r] = largest
+            sums[r, None].store(sums[r, None].load() * scale)
+
+
 class OnlineSoftmax:
     """The largest score and the sum of weights of each of a thread's rows.
 
@@ -120,8 +177,8 @@ class OnlineSoftmax:
     multiplied by two to the power of `offset`, for types of few exponents.
     """
 
-    def __init__(self, rows, factor, offset=0):
-        self.factor, self.offset = factor, offset
+    def __init__(self, rows, factor, offset=0, by_integers=False):
+        self.factor, self.offset, self.by_integers = factor, offset, by_integers
         self.largest = cute.make_rmem_tensor((rows,), cute.Float32)
         self.total = cute.make_rmem_tensor((rows,), cute.Float32)
         self.begin()
@@ -142,22 +199,29 @@ class OnlineSoftmax:
         by, which that of weights is already, and the bases of the exponents of its weights.
         """
         scales, bases = [], []
-        found = [
-            arch.warp_reduction_max(
-                scores[r, None].load().reduce(cute.ReductionOp.MAX, self.largest[r], 0),
-                threads_in_group=4,
-            )
-            for r in range(cute.size(self.largest))
-        ]
+        if self.by_integers:
+            found = largest_by_integers(scores, self.largest)
+        else:
+            found = largest_of_rows(scores, self.largest)
         for r, largest in enumerate(found):
-            # A row that saw no key so far: its weights are exp2(-inf), not NaN.
-            base = cute.where(largest == -cute.Float32.inf, 0.0, largest) * self.factor
+            base = self.base_of(largest)
             scale = cute.math.exp2(self.largest[r] * self.factor - base, fastmath=True)
             self.total[r] = self.total[r] * scale
             self.largest[r] = largest
             scales.append(scale)
             bases.append(base - self.offset if self.offset else base)
         return scales, bases
+
+    def base_of(self, largest):
+        """The base of a row's exponents. That of one that saw no key so far is zero: its weights
+        are exp2(-inf), not NaN.
+        """
+        return cute.where(largest == -cute.Float32.inf, 0.0, largest) * self.factor
+
+    def bases(self):
+        """The bases of all rows' exponents."""
+        found = [self.base_of(self.largest[r]) for r in range(cute.size(self.largest))]
+        return [base - self.offset for base in found] if self.offset else found
 
     def weigh(self, scores, bases, computed=False):
         """Make scores, all of a tile or some columns, into weights, and add them to the sums.

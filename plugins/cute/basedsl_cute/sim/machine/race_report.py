@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from basedsl import with_article
 from basedsl_cute.sim.errors import RaceError, Thread
 from basedsl_cute.sim.machine.access import SYSTEM_SCOPE, MemoryAccess
 from basedsl_cute.sim.machine.memory import Segment
@@ -83,7 +84,7 @@ def _race(checker: Any, access: WordAccess, before: Any, other: int, late: Any) 
     distance = max(distance, (last >> SPREAD_SHIFT) & 3)
     where, byte = place(g, a, access.segment, at)
     return RaceError(
-        f"race on {kind} memory: this {a.verb} and a {name} touch {where}",
+        f"race on {kind} memory: this {a.verb} and {with_article(name)} touch {where}",
         a.site,
         g.thread(lane),
         notes=(

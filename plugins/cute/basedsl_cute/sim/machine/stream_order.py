@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from basedsl import with_article
 from basedsl_cute.sim.errors import RaceError, Thread
 from basedsl_cute.sim.machine.race_checker import RaceChecker
 from basedsl_cute.sim.machine.race_report import place, thread_of
@@ -161,7 +162,8 @@ def _race(new: StreamLaunch, old: StreamLaunch, address: int, mine: int, theirs:
     segment = new.launch.memory.find(address)
     where, extent = place(None, a, segment, address - segment.base)
     return RaceError(
-        f"race on global memory: this {a.verb} and a {one.verb} on another stream touch {where}",
+        f"race on global memory: this {a.verb} and {with_article(one.verb)} on another stream "
+        f"touch {where}",
         a.site,
         _thread(new, mine),
         notes=(

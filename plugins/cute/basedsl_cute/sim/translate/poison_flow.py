@@ -8,6 +8,7 @@ of their variables. Only moves, merges and uses cost a line.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -392,11 +393,16 @@ def _made_of(op: Op) -> list[Value]:
 
 def _spreads(op: Op) -> bool:
     """True for operations whose results are poisoned by their operands."""
-    if op.name in _NOT_ELEMENTWISE or op.name in _IGNORED or op.regions or not op.results:
+    if op.regions or not op.results:
         return False
     if op.name == "llvm.inline_asm":
         return "has_side_effects" not in op.attributes
-    return op.name.startswith(_ELEMENTWISE)
+    return _is_elementwise(op.name)
+
+
+@functools.cache
+def _is_elementwise(name: str) -> bool:
+    return name.startswith(_ELEMENTWISE) and name not in _NOT_ELEMENTWISE | _IGNORED
 
 
 def _data(op: Op) -> list[Value]:
