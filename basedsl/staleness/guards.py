@@ -40,7 +40,7 @@ from basedsl.metastage.contents import (
     may_change,
 )
 from basedsl.metastage.iterators import is_iterator
-from basedsl.metastage.namespaces import named_in
+from basedsl.metastage.namespaces import globals_in, named_in
 from basedsl.metastage.plain_helpers import Question, questions_in
 from basedsl.metastage.volatile import outside_calls
 from basedsl.native_call import object_layout
@@ -334,7 +334,7 @@ class Guards:
                 self._add(guard, "cell", id(cell))
                 self._paths["cell", id(cell)] = name
                 self._named(name, guard.recorded, name)
-        self._globals(fn.__globals__, names)
+        self._globals(fn.__globals__, sorted(globals_in(fn.__code__)))
         if not _ALL_GLOBALS.isdisjoint(names):
             scope = fn.__globals__
             self._say(None)
@@ -360,7 +360,7 @@ class Guards:
         if isinstance(value, types.GeneratorType) and value.gi_frame is not None:
             names = sorted(named_in(value.gi_code))
             self._names.update(names)
-            self._globals(value.gi_frame.f_globals, names)
+            self._globals(value.gi_frame.f_globals, sorted(globals_in(value.gi_code)))
         for part in iterator_parts(value):
             self._value(part)
 

@@ -19,7 +19,7 @@ def test_the_epilogue_hides_behind_the_next_tile(monkeypatch, capsys):
     model = blackwell_model.model
     cfg = replace(model.CANDIDATES[2], dynamic=False)
     function, (a, b, c, _, _) = blackwell_model.dense(cfg, 3 * cfg.tile[0], cfg.tile[1], 512)
-    tiles = timeline.schedule(function, (a, b, c, 1, cfg), 3)
+    tiles = timeline.schedule(function, (a, b, c, 1, cfg), 3, cfg.tile[0] * cfg.tile[1] * 2)
     for tile in tiles:
         assert tile.loads[0] < tile.products[0] < tile.loads[1] < tile.products[1]
         assert tile.products[1] <= tile.committed <= tile.epilogue[0] < tile.stores[1]
