@@ -25,6 +25,7 @@ import os
 import sys
 import types
 from collections.abc import Callable, Container, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from basedsl import digest
@@ -64,7 +65,6 @@ from basedsl.staleness.guard_kinds import (
 from basedsl.staleness.parts import inner_parts, iterator_parts
 from basedsl.staleness.readers import (
     TEXTS,
-    attribute_reader,
     cell_content,
     given_attributes,
     slot_content,
@@ -317,8 +317,7 @@ class Guards:
             return
         offsets = object_layout.function_offsets()
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
-            guard = FieldGuard(fn, attribute_reader(name), offsets.get(name))
-            self._add(guard, "field", id(fn), name)
+            self._add(FieldGuard(fn, attrgetter(name), offsets.get(name)), "field", id(fn), name)
         self._say(digest.of_code(fn.__code__))
         if not getattr(fn, "__knows_numbers__", False):
             self.questions.update(questions_in(fn.__code__))
@@ -380,12 +379,11 @@ class Guards:
     def _globals(self, scope: dict[str, Any], names: Sequence[str]) -> None:
         of_python = vars(builtins)
         for name in names:
-            if name in scope:
+            if name in scope or name in of_python:
                 self._item(scope, name, name)
-            elif name in of_python:
-                self._item(scope, name, name)
-                self._builtins.recorded[name] = of_python[name]
-                self._add(self._builtins, "builtins")
+                if name not in scope:
+                    self._builtins.recorded[name] = of_python[name]
+                    self._add(self._builtins, "builtins")
 
     def _item(self, table: dict[str, Any], name: str, path: str) -> None:
         key = ("item", id(table), name)
