@@ -87,6 +87,7 @@ def main() -> None:
         "| again |\n|---|---|---|---|---|---|---|---|---|---|"
     )
     environment = os.environ | {"BASEDSL_CACHE": "0"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     for number, (kind, head, _, _) in enumerate(found):
         if f"{kind} {head}".startswith(options.only):
             command = [sys.executable, __file__, "--row", str(number)]
