@@ -64,12 +64,6 @@ PLAIN = (
     {"groups": 3, "interval": 4},
     {"groups": 3, "band": 4, "interval": 2},
 )
-# The same in another schedule, whose scales each thread loads: the cluster, tiles side by side, how
-# many are overlapped, of how many steps the scales are loaded together.
-FP8 = (
-    ((1, 2), 1, 1, 8),
-    ((2, 1), 8, 1, 8),
-)
 
 
 @dataclass
@@ -285,18 +279,6 @@ def fp8():
                     f"fp8 with two accumulators, {text}, {how}, {n}^3", 2 * n**3, "TFLOP/s",
                     {"ours": ours, **peers, "cuBLAS, fast sums": fast}, c, result, 2e-2,
                 )  # fmt: skip
-        for cluster, swizzle, overlap, batch in FP8:
-            gemm = persistent.HopperGemm(
-                cute.Float32, (128, 128), cluster, False, swizzle, overlap, batch
-            )
-            compiled = cute.compile(gemm, *views, blocks // 2, stream, scales)
-            text = f"clusters {cluster}, bands of {swizzle}, {overlap} in a row, scales of {batch}"
-            c.fill_(float("nan"))
-            ours = lambda f=compiled, x=views, s=scales: f(*x, blocks // 2, stream, s)  # noqa: E731
-            yield Case(
-                f"fp8 with two accumulators, resident, {text}, {n}^3", 2 * n**3, "TFLOP/s",
-                {"ours": ours, **peers}, c, exact, 8e-3,
-            )  # fmt: skip
 
 
 def attentions():

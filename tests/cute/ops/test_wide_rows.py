@@ -72,3 +72,23 @@ def test_on_the_simulator(monkeypatch, sim, dtype):
     np.testing.assert_allclose(layer_norm(x, weight, eps=1e-5), wanted, atol=tolerance)
     weights = np.exp(exact - exact.max(-1, keepdims=True))
     np.testing.assert_allclose(softmax(x), weights / weights.sum(-1, keepdims=True), atol=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_long", [False, True])
+def test_gradients_on_the_simulator(monkeypatch, sim, is_long):
+    """By vectors of 32 bytes as by vectors of 16."""
+    if is_long:
+        monkeypatch.setattr(rows, "_ALONE", 512)
+        monkeypatch.setattr(rows, "_SHARE", 512)
+    x, weight, _ = arrays(np.float32)
+    grad = aligned(np.random.default_rng(1).standard_normal(x.shape).astype(np.float32))
+    found = []
+    for access in (16, 32):
+        norm._plans.clear()
+        monkeypatch.setattr(type(TARGETS["sim"]), "global_access_bytes", access)
+        found.append(norm.norm_backward("rms_norm", grad, x, weight, None, 1e-5))
+    norm._plans.clear()
+    for narrow, wide in zip(*found, strict=True):
+        if narrow is not None:
+            np.testing.assert_allclose(wide, narrow, rtol=1e-4, atol=1e-5)
