@@ -39,7 +39,7 @@ def observing(observe: Observer, dsl: str = "") -> Iterator[None]:
 
 class PostCompileHookContext:
     """Context manager: `hook` gets the module of each compilation in the `with` block, after the
-    passes that keep it in MLIR. `compiler` is the DSL (`cute.CUTE`), or None for every DSL.
+    passes that keep it in MLIR. `compiler` is the DSL, or None for every DSL.
 
     An exception of the hook passes through the compilation.
     """

@@ -118,8 +118,8 @@ def external(name: str, arguments: Sequence[Any], result: Any = None) -> Externa
 
     `name` is its symbol, `arguments` are its types, and `result` is that of its result, None for a
     function without one: numeric types as in its C declaration. Which code defines it is a matter
-    of options: for host code the process and the shared libraries of `libs`, for kernels of cute
-    the files of `link_libraries`. Types that are not those of the definition are not noticed.
+    of options: for host code the process and the shared libraries of `libs`, for kernels what the
+    DSL links them with. Types that are not those of the definition are not noticed.
     Raises DSLTypeError for a name that is no symbol and for other types.
     """
     return ExternalFunction(name, arguments, result)

@@ -68,7 +68,7 @@ def negated(text: str) -> str:
 
 
 def is_set(text: str) -> str:
-    """Return the text of a boolean variable that is also set by a word of its own, as Triton's
+    """Return the text of a boolean variable that is also set by a word of its own, as
     MLIR_ENABLE_DUMP is by the name of a kernel.
     """
     return "1" if negated(text) == "0" else "0"

@@ -4,12 +4,12 @@ Options are a frozen dataclass. A DSL derives its own record, adds fields, and n
 its environment variables; core options are then read under the DSL's prefix first:
 
     @dataclass(frozen=True, kw_only=True)
-    class CuteOptions(Options, prefix="CUTE_DSL_"):
+    class ShapesOptions(Options, prefix="SHAPES_"):
         arch: str = option("", "target architecture, such as sm_90a", affects_output=True)
 
-    CuteOptions.from_environment()      # CUTE_DSL_ARCH, CUTE_DSL_PRINT_IR, else BASEDSL_PRINT_IR
-    CuteOptions().replace(opt_level=3)
-    CuteOptions().parse("--opt-level 3 --keep ptx,cubin")
+    ShapesOptions.from_environment()      # SHAPES_ARCH, SHAPES_PRINT_IR, else BASEDSL_PRINT_IR
+    ShapesOptions().replace(opt_level=3)
+    ShapesOptions().parse("--opt-level 3 --keep ptx,cubin")
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         dest="name",
         metavar="PACKAGE",
         required=True,
-        help="the package that the program imports, such as cutlass",
+        help="the name of the package that the program imports",
     )
     parser.add_argument("--dsl", help="the DSL that runs it; by default the one that says it can")
     parser.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module's name")

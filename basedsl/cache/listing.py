@@ -33,7 +33,7 @@ class CachedCompilation:
         return f"<cached {self.dsl} {self.function}({self.arguments})>"
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the module and this object, as programs for CuTe unpack a cached compilation."""
+        """Yield the module and this object, as programs unpack a cached compilation."""
         return iter((self.ir_module, self))
 
     @property

@@ -11,6 +11,7 @@ import ctypes
 import sys
 import threading
 from collections.abc import Callable, Container, Iterator, Sequence
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -38,6 +39,9 @@ RUNNING = ctypes.c_int64(0)
 _running_lock = threading.Lock()
 # Calls of a chain that a location keeps: the work for it grows with the square of a recursion.
 _MOST_CALLERS = 32
+_MOST_PASSED = 512
+# Code whose frame may have another caller each time that it goes on.
+_RESUMED = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 
 
 class Region:
@@ -162,6 +166,8 @@ class Trace:
         # The user's frame that called the traced function, and where it did.
         self._caller: FrameType | None = None
         self._caller_loc: Any = None
+        # Frames of the library that it called, with no user's between: some of the stack as it is.
+        self._passed: dict[FrameType, None] = {}
         self.emitter = complete(language, emitter(self))
 
     def meets(self, function: Any) -> None:
@@ -177,14 +183,21 @@ class Trace:
         """The `ir.Location` of the innermost user frame; in a function called from the one that is
         traced, with the calls that led there. The first `above - 1` callers are the library's.
         """
-        internal = internal_files
+        internal, passed, new = internal_files, self._passed, []
         frame: FrameType | None = sys._getframe(above)
         while frame is not None and internal[frame.f_code.co_filename]:
+            if frame in passed:
+                frame = self._caller
+                break
+            new.append(frame)
             frame = frame.f_back
         if frame is None:
             return self.ir.Location.unknown()
         if frame is self._caller:
             # Code of the library that is traced has no other location.
+            if len(passed) > _MOST_PASSED:
+                passed.clear()
+            passed.update([(one, None) for one in new if not one.f_code.co_flags & _RESUMED])
             return self._loc_of_caller(frame)
         key: tuple[int, ...] = (id(frame.f_code), frame.f_lasti)
         if key[0] not in self._body:
@@ -250,6 +263,7 @@ class Trace:
             self._body = outer
             if is_first:
                 self._caller = None
+                self._passed.clear()
 
     def is_body(self, code: CodeType) -> bool:
         """Return True for code of the function that `body_of` was told of."""

@@ -120,7 +120,7 @@ def staged(rows, columns, consumers, pingpong=False, cluster=(1, 1), **options):
     """A configuration of the persistent kernel with as many stages as fit."""
     from basedsl_cute.ops.hopper.config import Config
 
-    free = SHARED_MEMORY - 2048 - 2 * consumers * 8192
+    free = SHARED_MEMORY - 2048 - options.get("slots", 2) * consumers * 8192
     options = {"along_m": pingpong, "deferred": not pingpong} | options
     tile = (rows, columns, 64)
     stages = min(10, free // ((rows + columns) * 128))
@@ -157,7 +157,7 @@ def filled_rounds(m, n, order):
     """Tiles of the persistent kernel in the order of how little of the multiprocessors' time the
     last round and the tiles' ends leave idle, by pairs.
     """
-    unit = 32 if order[1] == "n" else 16
+    unit = 32 if order[1] == "n" else 8
     timed = []
     for rows, consumers, pingpong, widest in (
         (256, 2, False, 192),
@@ -171,7 +171,8 @@ def filled_rounds(m, n, order):
             rounds = -(-tiles // PROCESSORS)
             loads = rows / 2 + columns / 2 + min(rows, columns) / 2
             slots = 1 if rows == 192 and columns > 160 else 2
-            cluster = (2, 1) if rows <= columns or -(-m // rows) % 2 == 0 else (1, 2)
+            halves = columns % 16 == 0 and (rows <= columns or -(-m // rows) % 2 == 0)
+            cluster = (2, 1) if halves else (1, 2)
             cfg = staged(rows, columns, consumers, pingpong, cluster, slots=slots)
             timed.append((rounds * max(rows * columns / 32, 2.4 * loads), cfg))
     return [cfg for _, cfg in sorted(timed, key=lambda found: found[0])][:7]

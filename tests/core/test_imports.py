@@ -6,11 +6,14 @@ import datetime
 import decimal
 import fractions
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import basedsl
 from basedsl.loaded_classes import loaded_classes
 
 #: Modules of the standard library that errors, the simulator, plugins, the command line or pictures
@@ -121,6 +124,14 @@ def test_a_common_kernel_on_the_simulator_loads_nothing_of_other_architectures(t
         check=True,
     )
     assert done.stdout.split() == []
+
+
+def test_the_core_names_no_plugin_and_no_other_system():
+    root = Path(basedsl.__file__).parent
+    files = [one for one in root.rglob("*.py") if "conformance" not in one.parts]
+    names = re.compile(r"\b(cute|basedsl_cute|cutlass|triton)\b", re.IGNORECASE)
+    assert len(files) > 200
+    assert not [str(one) for one in files if names.search(one.read_text(encoding="utf-8"))]
 
 
 def test_no_module_of_cute_puts_a_finder_into_pythons_import_system():

@@ -22,13 +22,15 @@ class MixedInputGemm:
     hold `a_dtype`, if it is given.
 
     Without granularities (M, K) of factors A is only converted. `use_2cta` multiplies by pairs of
-    blocks.
+    blocks; A and its factors are multicast along N of a cluster, and B along M.
     """
 
     def __init__(
-        self, granularity=None, use_2cta=False, a_dtype=None, tile_n=64, stages=3, transformed=2
-    ):
+        self, granularity=None, use_2cta=False, a_dtype=None, cluster=None, tile_n=64, stages=3,
+        transformed=2,
+    ):  # fmt: skip
         self.blocks = 2 if use_2cta else 1
+        self.cluster = cluster or (self.blocks, 1)
         self.tiler = (128 * self.blocks, tile_n, 64)
         self.stages, self.transformed = stages, transformed
         self.granularity, self.packed = granularity, a_dtype
@@ -52,14 +54,20 @@ class MixedInputGemm:
             mma, self.tiler, self.a_dtype, self.mma_dtype, self.stages, self.transformed
         )
         a_one, b_one = (cute.slice_(x, (None, None, None, 0)) for x in (self.a_smem, self.b_smem))
-        cluster = (self.blocks, 1, 1)
+        cluster = (*self.cluster, 1)
         self.vmnk = cute.tiled_divide(cute.make_layout(cluster), (mma.thr_id.shape,))
-        a_load = mixed.get_tma_atom_kind(False, two, False)
+        self.across, self.down = cluster[1], cluster[0] // self.blocks
+        a_load = mixed.get_tma_atom_kind(self.across > 1, two, False)
         a_atom, mA = cute.nvgpu.make_tiled_tma_atom_A(
             a_load, a, a_one, self.tiler, mma, self.vmnk.shape
         )
         b_atom, mB = cute.nvgpu.make_tiled_tma_atom_B(
-            mixed.get_tma_atom_kind(False, two, True), b, b_one, self.tiler, mma, self.vmnk.shape
+            mixed.get_tma_atom_kind(self.down > 1, two, True),
+            b,
+            b_one,
+            self.tiler,
+            mma,
+            self.vmnk.shape,
         )
         self.a_bytes = cute.size_in_bytes(a.element_type, a_one)
         self.b_bytes = cute.size_in_bytes(self.mma_dtype, b_one) * self.blocks
@@ -77,7 +85,7 @@ class MixedInputGemm:
             )
             s_one = cute.slice_(self.s_smem, (None, None, 0))
             s_atom, mS = cpasync.make_tiled_tma_atom(
-                a_load, factors, s_one, (m // self.blocks, self.tiler[2])
+                a_load, factors, s_one, (m // self.blocks, self.tiler[2]), self.across
             )
             self.s_bytes = cute.size_in_bytes(self.s_dtype, cute.filter_zeros(s_one))
 
@@ -92,9 +100,8 @@ class MixedInputGemm:
             holder: cutlass.Int32
 
         self.storage = Storage
-        grid = (
-            cute.ceil_div(c.shape[0], m) * self.blocks, cute.ceil_div(c.shape[1], n), 1
-        )  # fmt: skip
+        tiles = cute.ceil_div(c.shape[0], m) * self.blocks, cute.ceil_div(c.shape[1], n), 1
+        grid = cute.round_up(tiles, cluster)
         self.kernel(mma, a_atom, mA, s_atom, mS, b_atom, mB, c).launch(
             grid=grid, block=(THREADS, 1, 1), cluster=cluster, min_blocks_per_mp=1
         )
@@ -124,7 +131,8 @@ class MixedInputGemm:
         sB = smem.allocate_tensor(self.mma_dtype, self.b_smem.outer, 1024, self.b_smem.inner)
         agent = pipeline.Agent.Thread
         one = pipeline.CooperativeGroup(agent)
-        warps = pipeline.CooperativeGroup(agent, len(TRANSFORM))
+        warps = pipeline.CooperativeGroup(agent, len(TRANSFORM) * self.across)
+        pairs = pipeline.CooperativeGroup(agent, self.down)
         both = pipeline.CooperativeGroup(agent, 128 * self.blocks)
         common = {"cta_layout_vmnk": self.vmnk, "defer_sync": True}
         a_loads = pipeline.PipelineTmaAsync.create(
@@ -134,7 +142,7 @@ class MixedInputGemm:
         )  # fmt: skip
         b_loads = pipeline.PipelineTmaUmma.create(
             barrier_storage=storage.b.data_ptr(), num_stages=self.stages, producer_group=one,
-            consumer_group=one, tx_count=self.b_bytes, mcast_mode_mn=(0, 1), **common,
+            consumer_group=pairs, tx_count=self.b_bytes, mcast_mode_mn=(0, 1), **common,
         )  # fmt: skip
         converted = pipeline.PipelineAsyncUmma.create(
             barrier_storage=storage.t.data_ptr(), num_stages=self.transformed,
@@ -163,13 +171,21 @@ class MixedInputGemm:
         gA = cute.local_tile(mA, (m, k), (bx, None))
         gB = cute.local_tile(mB, (n, k), (by, None))
         gC = cute.local_tile(mC, (m, n), (bx, by))
-        layout = cute.make_layout(1)
+        place = self.vmnk.get_flat_coord(
+            cute.arch.make_warp_uniform(cute.arch.block_idx_in_cluster())
+        )
+        along_n = cute.make_layout(self.across)
+        a_mask = b_mask = None
+        if cutlass.const_expr(self.across > 1):
+            a_mask = cpasync.create_tma_multicast_mask(self.vmnk, place, mcast_mode=2)
+        if cutlass.const_expr(self.down > 1):
+            b_mask = cpasync.create_tma_multicast_mask(self.vmnk, place, mcast_mode=1)
         tAs, tAg = cpasync.tma_partition(
-            a_atom, 0, layout, cute.group_modes(sA, 0, 3),
+            a_atom, place[2], along_n, cute.group_modes(sA, 0, 3),
             cute.group_modes(thr_mma.partition_A(gA), 0, 3),
         )  # fmt: skip
         tBs, tBg = cpasync.tma_partition(
-            b_atom, 0, layout, cute.group_modes(sB, 0, 3),
+            b_atom, place[1], cute.make_layout(self.down), cute.group_modes(sB, 0, 3),
             cute.group_modes(thr_mma.partition_B(gB), 0, 3),
         )  # fmt: skip
         fake = mma.make_fragment_C(mma.partition_shape_C((m, n)))
@@ -192,13 +208,13 @@ class MixedInputGemm:
                 a_loads.producer_acquire(a_state)
                 cute.copy(
                     a_atom, tAg[None, i], tAs[None, a_state.index],
-                    tma_bar_ptr=a_loads.producer_get_barrier(a_state),
+                    tma_bar_ptr=a_loads.producer_get_barrier(a_state), mcast_mask=a_mask,
                 )  # fmt: skip
                 a_state.advance()
                 b_loads.producer_acquire(b_state)
                 cute.copy(
                     b_atom, tBg[None, i], tBs[None, b_state.index],
-                    tma_bar_ptr=b_loads.producer_get_barrier(b_state),
+                    tma_bar_ptr=b_loads.producer_get_barrier(b_state), mcast_mask=b_mask,
                 )  # fmt: skip
                 b_state.advance()
             a_loads.producer_tail(a_state)
@@ -208,7 +224,11 @@ class MixedInputGemm:
             if warp == SCALE:
                 gS = cute.local_tile(mS[None, None, 0], (128, k), (bx * self.blocks + v, None))
                 tSs, tSg = cpasync.tma_partition(
-                    s_atom, 0, layout, cute.group_modes(sS, 0, 2), cute.group_modes(gS, 0, 2)
+                    s_atom,
+                    place[2],
+                    along_n,
+                    cute.group_modes(sS, 0, 2),
+                    cute.group_modes(gS, 0, 2),
                 )
                 s_state = pipeline.make_pipeline_state(
                     pipeline.PipelineUserType.Producer, self.stages
@@ -217,7 +237,7 @@ class MixedInputGemm:
                     s_loads.producer_acquire(s_state)
                     cute.copy(
                         s_atom, tSg[None, i], tSs[None, s_state.index],
-                        tma_bar_ptr=s_loads.producer_get_barrier(s_state),
+                        tma_bar_ptr=s_loads.producer_get_barrier(s_state), mcast_mask=a_mask,
                     )  # fmt: skip
                     s_state.advance()
                 s_loads.producer_tail(s_state)

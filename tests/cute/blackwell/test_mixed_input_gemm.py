@@ -9,7 +9,7 @@ from basedsl_cute.runtime import from_dlpack
 from tests.cute.blackwell.mixed_input_gemm import MixedInputGemm
 from tests.cute.blackwell.whole_programs import check_resources, needs_ptxas, simulate
 
-# Name -> (M, N, K), granularity of factors, blocks of an MMA, type of A, A is M-major.
+# Name -> (M, N, K), granularity of factors, blocks of an MMA, type of A, A is M-major, cluster.
 CASES = {
     "converted": ((128, 64, 256), None, 1, np.int8, False),
     "scaled": ((200, 104, 384), (1, 128), 1, np.int8, False),
@@ -17,14 +17,18 @@ CASES = {
     "m-major": ((128, 72, 192), (1, 64), 1, np.int8, True),
     "pairs": ((256, 64, 192), (1, 64), 2, np.int8, False),
     "pairs, m-major": ((256, 64, 128), None, 2, np.int8, True),
+    "a row of tiles": ((128, 128, 192), (1, 64), 1, np.int8, False, (1, 2)),
+    "a column of tiles": ((256, 64, 192), None, 1, np.int8, True, (2, 1)),
+    "pairs in a cluster": ((512, 100, 192), (1, 64), 2, np.int8, False, (4, 2)),
     "int4": ((128, 64, 256), (1, 128), 1, ml_dtypes.int4, False),
     "int4, pairs, m-major": ((256, 64, 128), None, 2, ml_dtypes.int4, True),
 }
 
 
-def arguments(name):
-    (m, n, k), granularity, blocks, dtype, m_major = CASES[name]
-    rng = np.random.default_rng(0)
+def arguments(mnk, granularity, blocks, dtype, m_major, cluster=None, seed=0):
+    """The program, its tensors, the array that it writes, and what is exact."""
+    m, n, k = mnk
+    rng = np.random.default_rng(seed)
     info = ml_dtypes.iinfo(dtype)
     a = rng.integers(int(info.min), int(info.max), (m, k), endpoint=True)
     down, across = granularity or (m, k)
@@ -45,13 +49,31 @@ def arguments(name):
         given = given.astype(dtype)
     given = given.T if m_major else given
     arrays = [from_dlpack(x, assumed_align=16) for x in (given, scale, b, c)]
-    return MixedInputGemm(granularity, blocks == 2, packed), arrays, c, exact
+    return MixedInputGemm(granularity, blocks == 2, packed, cluster), arrays, c, exact
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_against_float64(name):
-    kernel, tensors, c, exact = arguments(name)
+    check(*CASES[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_random_configurations(seed):
+    rng = np.random.default_rng(seed)
+    blocks = int(rng.integers(1, 3))
+    cluster = (blocks * int(rng.integers(1, 3)), int(rng.integers(1, 3)))
+    choices = (None, (1, 64), (1, 128), (8, 32), (32, 16))
+    # Blocks share a load of factors in parts of 128 bytes.
+    granularity = choices[rng.integers(3 if cluster[1] > 1 else 5)]
+    dtype = (np.int8, np.uint8, ml_dtypes.int4)[rng.integers(3)]
+    mnk = tuple(step * int(rng.integers(1, most)) for step, most in ((128, 5), (8, 17), (64, 5)))
+    check(mnk, granularity, blocks, dtype, bool(rng.integers(2)), cluster, seed)
+
+
+def check(*case):
+    kernel, tensors, c, exact = arguments(*case)
     simulate(kernel, tensors)
     np.testing.assert_allclose(c, exact, rtol=1e-5, atol=1e-5 * np.abs(exact).max())
 
@@ -60,5 +82,5 @@ def test_against_float64(name):
 @needs_ptxas
 @pytest.mark.parametrize("name", ["scaled", "m-major", "pairs", "int4"])
 def test_ptxas_takes_it(name):
-    program, tensors, *_ = arguments(name)
+    program, tensors, *_ = arguments(*CASES[name])
     check_resources(program, tensors)

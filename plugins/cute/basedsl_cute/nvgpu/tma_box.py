@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from basedsl import DSLTypeError
 from basedsl_cute import algebra
-from basedsl_cute.hardware.tensor_map_format import MAX_BOX, SWIZZLE_BITS, SWIZZLE_BYTES
+from basedsl_cute.hardware.tensor_map_format import MAX_BOX, MAX_RANK, SWIZZLE_BITS, SWIZZLE_BYTES
 from basedsl_cute.tensors.tensor import Tensor
 
 _SMEM_UNIT = 128  # bytes; boxes begin at multiples of it in shared memory
@@ -63,8 +63,9 @@ def scale_modes(tensor: Tensor) -> tuple[Modes, Any]:
     """Return the modes of a tensor map for a tensor with strides of 0, and its coordinates: a
     layout of its shape with basis strides into these modes.
 
-    Elements along a stride of 0 are one. Static modes that follow each other in memory become one:
-    a chunk of scale factors, of 512 bytes, is contiguous, and a tensor map has 5 modes.
+    Elements along a stride of 0 are one. Where the contiguous mode has less than the 16 bytes that
+    TMA copies, or there are more than the 5 modes of a tensor map, static modes that follow each
+    other in memory become one: a chunk of block scale factors, of 512 bytes, is contiguous.
     """
     plain = modes_of(tensor)
     kept = [i for i, d in enumerate(plain.stride) if not (type(d) is int and d == 0)]
@@ -72,8 +73,10 @@ def scale_modes(tensor: Tensor) -> tuple[Modes, Any]:
     static = [i for i in kept if type(plain.shape[i]) is int and type(plain.stride[i]) is int]
     place: dict[int, tuple[int, int]] = {}  # leaf -> (mode of the map, steps)
     whole = 1
+    bits = tensor.element_type.width
     for i in sorted(static, key=lambda i: plain.stride[i]):
-        if plain.stride[i] != whole:
+        is_enough = whole * bits >= 128 and len(kept) <= MAX_RANK
+        if plain.stride[i] != whole or is_enough:
             break
         place[i] = (0, whole)
         whole *= plain.shape[i]

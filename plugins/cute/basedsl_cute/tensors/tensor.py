@@ -153,10 +153,12 @@ class Tensor(NoVector):
            [4, 6]], dtype=int32)
     """
 
-    __slots__ = ("_origin", "_start", "_wide", "layout")
+    __slots__ = ("_leaves", "_origin", "_start", "_static", "_wide", "layout")
 
     def __init__(self, iterator: Any, layout: Any) -> None:
         self._wide: bool | None = None
+        self._leaves: tuple[Any, ...] | None = None
+        self._static: Any = None
         self._origin: ViewOrigin | None = None
         self._start = iterator.typed(layout) if isinstance(iterator, Pointer) else iterator
         self.layout = layout
@@ -167,10 +169,16 @@ class Tensor(NoVector):
     # A tree: where it begins, and the leaves of its layout that are dynamic ----------------------
 
     def __dsl_leaves__(self) -> tuple[Any, ...]:
-        return (self._start, _LayoutLeaves(tuple(_dynamic_leaves(self._numbers()))))
+        if self._leaves is None:  # the same ones each time: branches and loops ask for them often
+            found = _LayoutLeaves(tuple(_dynamic_leaves(self._numbers())))
+            self._leaves = (self._start, found)
+        return self._leaves
 
     def __dsl_static__(self) -> Any:
-        return (self.has_memory, _template(self._numbers()), _inner_key(self.layout))
+        if self._static is None:
+            template = _template(self._numbers())
+            self._static = (self.has_memory, template, _inner_key(self.layout))
+        return self._static
 
     def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> Tensor:
         shape, stride, offset = _filled(self._numbers(), iter(parts[1].layout))

@@ -24,6 +24,7 @@ from basedsl_cute.ops.flash.softmax import (
     as_operand,
     as_rows,
     gather_columns,
+    rise_by_much,
     scale_rows,
 )
 from basedsl_cute.ops.flash.variant import LOG2_E, Place, Sequence
@@ -41,7 +42,10 @@ class Config:
     heads whose queries alternate as the rows of a tile, `splits` the number of blocks that share
     the keys of a tile of queries. With `overlap` the kernel that joins their results starts while
     this one ends (programmatic dependent launch, from sm_90 on). With `cluster` these blocks are a
-    cluster, at most 8 from sm_90 on, and join their results themselves.
+    cluster, at most 8 from sm_90 on, and join their results themselves. With `slack` the base of a
+    row's exponents follows its largest score only where that is so much above, as an exponent of
+    two, so that sums are seldom scaled; weights are at most two to the power of it. With `ahead`
+    fragments and weights are made one step before they are multiplied.
     """
 
     tile: tuple[int, int] = (64, 64)
@@ -50,6 +54,8 @@ class Config:
     splits: int = 1
     overlap: bool = False
     cluster: bool = False
+    slack: int = 0
+    ahead: bool = False
 
     @property
     def threads(self) -> int:
@@ -135,6 +141,9 @@ def forward_kernel(
     dtype = q.element_type
     thread = arch.thread_idx()[0]
     tile, key_head, z = arch.block_idx()
+    if cute.const_expr(variant.right is not None):
+        # The longest tiles begin first, so that none of them is left alone at the end.
+        tile = arch.grid_dim()[0] - 1 - tile
     batch, split = z // cfg.splits, z % cfg.splits
     slopes, sinks, bias, captured = extras
     sequence, own, own_keys, table = sequence_of(q, k, lengths, batch)
@@ -207,9 +216,10 @@ def forward_kernel(
             arch.cp_async_commit_group()
             scores = mma.make_fragment_C(mma.partition_shape_C((m, n)))
             scores.fill(0.0)
-            for b in cute.range_constexpr(cute.size(rq, mode=[2])):
-                read_q.load(b, 0)
-                read_k.load(b, 0)
+            steps = cute.size(rq, mode=[2])
+            for b in cute.range_constexpr(steps):
+                for fragment in (read_q, read_k):
+                    load_ahead(fragment, b, steps, cfg)
                 cute.gemm(mma, scores, rq[None, None, b], rk[None, None, b], scores)
             arch.cp_async_wait_group(0)
             arch.sync_threads()
@@ -229,12 +239,25 @@ def forward_kernel(
                 n,
                 cfg.packed,
             )
-            scale_rows(sums, softmax.update(by_row))
+            if cute.const_expr(cfg.slack > 0):
+                rise_by_much(softmax, by_row, sums, cfg.slack)
+                bases = softmax.bases()
+            else:
+                scales, bases = softmax.rise(by_row)
+                scale_rows(sums, scales)
             weights = cute.make_rmem_tensor(scores.layout, dtype)
-            weights.store(scores.load().to(dtype))
             operand = as_operand(weights)
-            for b in cute.range_constexpr(cute.size(rv, mode=[2])):
-                read_v.load(b, 0)
+            steps = cute.size(rv, mode=[2])
+            if cute.const_expr(not cfg.ahead):
+                softmax.weigh(by_row, bases)
+                weights.store(scores.load().to(dtype))
+            for b in cute.range_constexpr(steps):
+                # Weights of 16 keys are made beside the products of the 16 before.
+                for block in cute.range_constexpr(*block_range(b, steps, cfg)):
+                    part = sixteen_keys(scores, block)
+                    softmax.weigh(as_rows(part), bases)
+                    sixteen_keys(weights, block).store(part.load().to(dtype))
+                load_ahead(read_v, b, steps, cfg)
                 cute.gemm(mma, acc, operand[None, None, b], rv[None, None, b], acc)
         arch.cp_async_wait_group(0)
 
@@ -253,6 +276,27 @@ def forward_kernel(
             join_rows(softmax, sums, result, target, (values, logs), where, thread, *counts)
         else:
             finish_rows(softmax, sums, result, target, tile * m, head, cfg.packed)
+
+
+def block_range(b, steps, cfg):
+    """The blocks of 16 keys whose weights are made before the product of block `b`."""
+    if not cfg.ahead:
+        return 0, 0
+    return (0 if b == 0 else b + 1), min(b + 2, steps)
+
+
+def load_ahead(fragment, b, steps, cfg):
+    """Load the fragments of step `b`, or those of the next one, the first in step 0."""
+    for step in range(*block_range(b, steps, cfg)) if cfg.ahead else [b]:
+        fragment.load(step, 0)
+
+
+def sixteen_keys(acc, block):
+    """Columns 16 `block` to 16 `block` + 15 of an accumulator, or of its weights."""
+    layout = acc.layout
+    shape = (*layout.shape[:2], 2)
+    start = acc.iterator + 2 * block * layout.stride[2]
+    return cute.make_tensor(start, cute.make_layout(shape, stride=layout.stride))
 
 
 @dataclass
@@ -362,12 +406,33 @@ def adjust(scores, coords, place, scale, row0, key0, area, keys, packed: cute.Co
     if cute.const_expr(variant.mask is not None):
         whole = whole and not place.truth(*area, (key0, key0 + keys - 1)).false
     if not whole:
-        for c in cute.range_constexpr(cute.size(scores, mode=[1])):
-            key = key0 + coords[0, c][1]
-            for r in cute.range_constexpr(len(rows)):
-                own, query = rows[r]
-                seen = place.sees(own, query, key)
-                scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
+        if cute.const_expr(variant.mask is None):
+            hide_columns(scores, coords, place, key0, [query for _, query in rows])
+        else:
+            for c in cute.range_constexpr(cute.size(scores, mode=[1])):
+                key = key0 + coords[0, c][1]
+                for r in cute.range_constexpr(len(rows)):
+                    own, query = rows[r]
+                    seen = place.sees(own, query, key)
+                    scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
+
+
+def hide_columns(scores, coords, place, key0, queries):
+    """Hide the scores of keys that windows and the end of the sequence exclude. Those that the
+    query of a row sees are consecutive: a score costs a comparison of its column, a constant, with
+    each end.
+    """
+    first = key0 + coords[0, 0][1]
+    columns = cute.make_tensor((0, 0), coords.layout)
+    ends = [place.keys_of(query, query) for query in queries]
+    ends = [(begin - first, end - first) for begin, end in ends]
+    for c in range(cute.size(scores, mode=[1])):
+        column = columns[0, c][1]
+        for r, (begin, end) in enumerate(ends):
+            seen = column < end
+            if place.variant.left is not None:
+                seen = seen & (column >= begin)
+            scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
 
 
 def check_config(cfg: Config, head: int, head_v: int) -> None:

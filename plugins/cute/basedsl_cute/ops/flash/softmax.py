@@ -150,6 +150,26 @@ def largest_by_integers(scores, largest):
     return [found[r] for r in range(cute.size(largest))]
 
 
+@cute.jit
+def rise_by_much(softmax, scores, sums, slack: cute.Constexpr):
+    """Let the base of rows follow the largest scores of a tile, and scale sums, if one of a warp's
+    is more than `slack` above, as an exponent of two.
+    """
+    found = largest_of_rows(scores, softmax.largest)
+    grows = cute.Boolean(False)
+    for r, largest in enumerate(found):
+        before = softmax.base_of(softmax.largest[r])
+        is_first = softmax.largest[r] == -cute.Float32.inf
+        grows = grows | (largest * softmax.factor > before + slack) | is_first
+    if arch.vote_any_sync(grows):
+        for r, largest in enumerate(found):
+            base = softmax.base_of(largest)
+            scale = cute.math.exp2(softmax.largest[r] * softmax.factor - base, fastmath=True)
+            softmax.total[r] = softmax.total[r] * scale
+            softmax.largest[r] = largest
+            sums[r, None].store(sums[r, None].load() * scale)
+
+
 class OnlineSoftmax:
     """The largest score and the sum of weights of each of a thread's rows.
 
@@ -184,14 +204,24 @@ class OnlineSoftmax:
         else:
             found = largest_of_rows(scores, self.largest)
         for r, largest in enumerate(found):
-            # A row that saw no key so far: its weights are exp2(-inf), not NaN.
-            base = cute.where(largest == -cute.Float32.inf, 0.0, largest) * self.factor
+            base = self.base_of(largest)
             scale = cute.math.exp2(self.largest[r] * self.factor - base, fastmath=True)
             self.total[r] = self.total[r] * scale
             self.largest[r] = largest
             scales.append(scale)
             bases.append(base - self.offset if self.offset else base)
         return scales, bases
+
+    def base_of(self, largest):
+        """The base of a row's exponents. That of one that saw no key so far is zero: its weights
+        are exp2(-inf), not NaN.
+        """
+        return cute.where(largest == -cute.Float32.inf, 0.0, largest) * self.factor
+
+    def bases(self):
+        """The bases of all rows' exponents."""
+        found = [self.base_of(self.largest[r]) for r in range(cute.size(self.largest))]
+        return [base - self.offset for base in found] if self.offset else found
 
     def weigh(self, scores, bases, computed=False):
         """Make scores, all of a tile or some columns, into weights, and add them to the sums.

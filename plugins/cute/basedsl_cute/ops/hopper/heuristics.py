@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import replace
 from typing import Any
 
 from basedsl_cute.ops.hopper import config, parallel_split_k
@@ -43,6 +44,7 @@ _MOST_ROWS = 192
 _MOST_COLUMNS = {1: 256, 2: 256, 3: 176}
 _LEAST_TO_BALANCE = 2.0  # microseconds of loads from device memory
 _FEW = 16  # rows, for which they were slower
+_MOST_STAGES, _LEAST_STAGES = 16, 4  # of blocks that share the loads of the shorter mode
 _MOST_ROUNDS = 2  # of tiles over the multiprocessors, where blocks of a cluster share K
 
 _CLOCK = 1750.0  # cycles in a microsecond
@@ -310,6 +312,28 @@ def balanced_configurations(m: int, n: int, bits: int, processors: int) -> list[
     return found
 
 
+def sharing_configurations(m: int, n: int, bits: int) -> list[Config]:
+    """The configurations of `split_k_gemm` for few rows or columns, in which blocks of a cluster
+    have neighbouring tiles with all of the shorter mode, and load it for each other.
+    """
+    shorter, longer = min(m, n), max(m, n)
+    unit = 16 if bits == 8 else 8
+    columns = -(-shorter // unit) * unit
+    if columns > _MOST_ROWS:
+        return []
+    found = []
+    for rows in (64, 128):
+        for blocks in (1, 2):
+            for sharing in (2, 4):
+                free = SHARED_MEMORY // blocks - 2048
+                stages = min(_MOST_STAGES, free // ((rows + columns) * 128))
+                if stages >= _LEAST_STAGES and longer >= rows * sharing:
+                    tile = (rows, columns, 1024 // bits)
+                    made = Config(tile, stages, rows // 64, swap=m < n, sharing=sharing)
+                    found.append(replace(made, blocks_per_sm=blocks))
+    return found
+
+
 def _is_candidate(cfg: Config, shorter: int) -> bool:
     """False for large tiles of which there are several along the shorter mode: there
     `ops.hopper.gemm` is always faster.
@@ -347,7 +371,7 @@ def _estimated_time(
     out = rows * columns * _EPILOGUE * (1 if cfg.split == 1 else 2)
     # One resident block multiplies while another is in its epilogue.
     alone = max(together * steps * step, together * out, steps * step + out)
-    loaded = blocks * steps * 128 * (min(rows, across) + min(columns, along))
+    loaded = blocks * steps * 128 * (min(rows, across) + min(columns, along) / cfg.sharing)
     once *= max(1.0, _LOADING * processors / min(blocks, processors))
     # The tiles along the shorter mode: the longer operand is loaded for each.
     repeated = -(-along // columns) if along <= across else -(-across // rows)
