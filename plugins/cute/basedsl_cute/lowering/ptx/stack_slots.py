@@ -41,7 +41,8 @@ class _Slots:
         """Name the slots of each part of the blocks in `op`, which operations with regions end."""
         for region in op.regions:
             for block in region.blocks:
-                first, slots = None, set()
+                first: Any = None
+                slots: set[int] = set()
                 for inner in block.operations:
                     operation = inner.operation
                     if len(operation.regions):
