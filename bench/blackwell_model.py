@@ -172,19 +172,32 @@ def timeline():
     """The schedule of tiles that one block computes, beside the model's."""
     print("\n## The schedule that the simulator saw\n")
     print(
-        "One block computes four tiles of Float16, one after another; cycles since its launch. "
+        "One block computes four tiles, one after another; cycles since its launch. "
         "What its warps did on the simulator is replayed on a modelled multiprocessor of sm_100a, "
         "alone with its share of L2. A tile's accumulators are in one half of tensor memory while "
         "the other one is multiplied into. The spans of loads and products have the waits in "
         "them.\n"
     )
-    for cfg, k in ((model.CANDIDATES[2], 1024), (model.CANDIDATES[2], 2048)):
+    for form, cfg, k in (
+        ("fp16", model.CANDIDATES[2], 1024),
+        ("fp16", model.CANDIDATES[2], 2048),
+        ("mxfp8", model.SCALED[2], 2048),
+        ("nvfp4", model.SCALED[2], 4096),
+    ):
         alone = replace(cfg, dynamic=False)
         m, n = 4 * alone.tile[0], alone.tile[1]
-        function, (a, b, c, _, _) = dense(alone, m, n, k)
-        tiles = schedule(function, (a, b, c, 1, alone), 4)
-        stores = alone.tile[0] * n * 2 / model.L2_BYTES_PER_CYCLE
-        print_schedule(f"{name(cfg)}, K = {k}", tiles, model.tile_time(cfg, k, 16), stores)
+        if form == "fp16":
+            function, (*given, _, _) = dense(alone, m, n, k)
+            given += [1, alone]
+        else:
+            function, (*given, _, forms, _) = scaled(form, alone, m, n, k)
+            given += [1, forms, alone]
+        vector = FORMATS[form].vector if form in SCALED else 0
+        stored = alone.tile[0] * n * 2
+        tiles = schedule(function, given, 4, stored)
+        stores = stored / model.L2_BYTES_PER_CYCLE
+        paper = model.tile_time(alone, k, TYPES[form], vector=vector)
+        print_schedule(f"{form}, {name(cfg)}, K = {k}", tiles, paper, stores)
 
 
 def paper():

@@ -6,6 +6,7 @@ takes; a tile's loads, products and epilogue are then pieces of one timeline.
 """
 
 import statistics
+from collections import Counter
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -26,14 +27,18 @@ class Tile(NamedTuple):
     stores: tuple[float, float]
 
 
-def schedule(function: Any, given: Any, tiles: int) -> list[Tile]:
-    """The tiles that one block of the kernel of `function(*given)` computes, `tiles` of them."""
+def schedule(function: Any, given: Any, tiles: int, stored: int) -> list[Tile]:
+    """The tiles that one block of the kernel of `function(*given)` computes, `tiles` of them, each
+    of `stored` bytes of C.
+    """
     (found,) = predict(function, *given, arch="sm_100a", timeline=True)
     slices = [one for one in found.slices if one.block == 0]
     copies = [one for one in slices if one.track == "TMA"]
     sizes = [int(one.name.split()[1]) for one in copies]
-    loads = [one for one, size in zip(copies, sizes, strict=True) if size == max(sizes)]
-    stores = [one for one, size in zip(copies, sizes, strict=True) if size < max(sizes)]
+    counts = Counter(sizes)
+    (of_c,) = (size for size in counts if size * counts[size] == stored * tiles)
+    loads = [one for one, size in zip(copies, sizes, strict=True) if size != of_c]
+    stores = [one for one, size in zip(copies, sizes, strict=True) if size == of_c]
     products = [one for one in slices if one.track == "tensor cores"]
     mine = [one for one in slices if one.track == EPILOGUE_WARP]
     # The first access to tensor memory allocates it; those behind the tiles' loads free it.

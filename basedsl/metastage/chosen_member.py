@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.binding import ResultType
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.location import asks_as_library
 from basedsl.numeric import DynamicText, check_text, is_dynamic, not_static, refuse_text
 from basedsl.tracing import current_trace, current_trace_or_none
@@ -144,7 +144,7 @@ class ChosenMember:
         number = self.number()
         if number is None:
             kind = self._dsl_class.__name__
-            raise DSLTypeError(f"a {kind} is no number", hint="write its `.value`")
+            raise DSLTypeError(f"{with_article(kind)} is no number", hint="write its `.value`")
         return number
 
     def __getattr__(self, name: str) -> Any:

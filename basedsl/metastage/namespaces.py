@@ -146,6 +146,42 @@ def named_in(code: CodeType) -> tuple[str, ...]:
     return tuple(found)
 
 
+_OF_GLOBALS = frozenset(
+    dis.opmap[name]
+    for name in (
+        "LOAD_NAME",
+        "STORE_GLOBAL",
+        "DELETE_GLOBAL",
+        "LOAD_FROM_DICT_OR_GLOBALS",
+    )
+    if name in dis.opmap
+)
+_LOAD_GLOBAL, _EXTENDED_ARG = dis.opmap["LOAD_GLOBAL"], dis.opmap["EXTENDED_ARG"]
+_known_globals: dict[int, tuple[CodeType, frozenset[str]]] = {}
+
+
+def globals_in(code: CodeType) -> frozenset[str]:
+    """Return the names of globals, not of attributes, in code and in functions in it."""
+    known = _known_globals.get(id(code))
+    if known is not None:
+        return known[1]
+    found, high, text = set[str](), 0, code.co_code
+    for op, argument in zip(text[::2], text[1::2], strict=True):
+        argument |= high
+        high = argument << 8 if op == _EXTENDED_ARG else 0
+        if op == _LOAD_GLOBAL:
+            found.add(code.co_names[argument >> 1])  # its lowest bit asks for a NULL to call
+        elif op in _OF_GLOBALS:
+            found.add(code.co_names[argument])
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found |= globals_in(constant)
+    if len(_known_globals) >= _MOST_KNOWN:
+        _known_globals.clear()
+    _known_globals[id(code)] = code, frozenset(found)
+    return _known_globals[id(code)][1]
+
+
 _known: dict[int, tuple[CodeType, frozenset[str]]] = {}
 
 

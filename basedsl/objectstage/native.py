@@ -216,7 +216,7 @@ def _loops_of(llvmir: str) -> int:
         if line[:1].isdigit():
             here = int(line.partition(":")[0])
         elif line.startswith("  br "):
-            loops += any(int(label) <= here for label in _LABEL.findall(line))
+            loops += min(map(int, _LABEL.findall(line)), default=here + 1) <= here
     return loops
 
 

@@ -25,6 +25,7 @@ import os
 import sys
 import types
 from collections.abc import Callable, Container, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from basedsl import digest
@@ -39,7 +40,7 @@ from basedsl.metastage.contents import (
     may_change,
 )
 from basedsl.metastage.iterators import is_iterator
-from basedsl.metastage.namespaces import named_in
+from basedsl.metastage.namespaces import globals_in, named_in
 from basedsl.metastage.plain_helpers import Question, questions_in
 from basedsl.metastage.volatile import outside_calls
 from basedsl.native_call import object_layout
@@ -64,7 +65,6 @@ from basedsl.staleness.guard_kinds import (
 from basedsl.staleness.parts import inner_parts, iterator_parts
 from basedsl.staleness.readers import (
     TEXTS,
-    attribute_reader,
     cell_content,
     given_attributes,
     slot_content,
@@ -317,8 +317,7 @@ class Guards:
             return
         offsets = object_layout.function_offsets()
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
-            guard = FieldGuard(fn, attribute_reader(name), offsets.get(name))
-            self._add(guard, "field", id(fn), name)
+            self._add(FieldGuard(fn, attrgetter(name), offsets.get(name)), "field", id(fn), name)
         self._say(digest.of_code(fn.__code__))
         if not getattr(fn, "__knows_numbers__", False):
             self.questions.update(questions_in(fn.__code__))
@@ -335,7 +334,7 @@ class Guards:
                 self._add(guard, "cell", id(cell))
                 self._paths["cell", id(cell)] = name
                 self._named(name, guard.recorded, name)
-        self._globals(fn.__globals__, names)
+        self._globals(fn.__globals__, sorted(globals_in(fn.__code__)))
         if not _ALL_GLOBALS.isdisjoint(names):
             scope = fn.__globals__
             self._say(None)
@@ -361,7 +360,7 @@ class Guards:
         if isinstance(value, types.GeneratorType) and value.gi_frame is not None:
             names = sorted(named_in(value.gi_code))
             self._names.update(names)
-            self._globals(value.gi_frame.f_globals, names)
+            self._globals(value.gi_frame.f_globals, sorted(globals_in(value.gi_code)))
         for part in iterator_parts(value):
             self._value(part)
 
@@ -380,12 +379,11 @@ class Guards:
     def _globals(self, scope: dict[str, Any], names: Sequence[str]) -> None:
         of_python = vars(builtins)
         for name in names:
-            if name in scope:
+            if name in scope or name in of_python:
                 self._item(scope, name, name)
-            elif name in of_python:
-                self._item(scope, name, name)
-                self._builtins.recorded[name] = of_python[name]
-                self._add(self._builtins, "builtins")
+                if name not in scope:
+                    self._builtins.recorded[name] = of_python[name]
+                    self._add(self._builtins, "builtins")
 
     def _item(self, table: dict[str, Any], name: str, path: str) -> None:
         key = ("item", id(table), name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
 from typing import Any
 
 from basedsl.staleness.guard_kinds import MISSING
@@ -24,11 +23,6 @@ def given_attributes(fn: Any) -> tuple[tuple[str, Any], ...]:
     """Return the attributes that a program gave a function."""
     own = getattr(fn, "__dsl_own__", ("__wrapped__",))
     return tuple((name, value) for name, value in vars(fn).items() if name not in own)
-
-
-def attribute_reader(name: str) -> Callable[[Any], Any]:
-    """Return a function that reads one attribute."""
-    return lambda fn: getattr(fn, name)
 
 
 def cell_content(cell: types.CellType) -> Any:

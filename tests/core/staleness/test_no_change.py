@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import types
 import weakref
 from typing import Any
 from uuid import SafeUUID  # any enumeration of a library
@@ -14,6 +15,7 @@ from basedsl.staleness.guards import Guards
 
 BIG = 10**10
 OTHER = 1
+PLACE = types.SimpleNamespace(OTHER=7)
 TABLE = [1, 2]
 
 
@@ -32,6 +34,14 @@ def test_a_global_that_the_function_does_not_name(
     for i in range(5):
         monkeypatch.setitem(globals(), "OTHER", i)
         assert f(i) == 10**10 + i
+    assert dsl.counts["compiled"] == 1
+
+
+def test_a_global_with_the_name_of_an_attribute(dsl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    f = dsl.jit(lambda x: x + PLACE.OTHER, preprocess=False)
+    for i in range(5):
+        monkeypatch.setitem(globals(), "OTHER", i)
+        assert f(i) == 7 + i
     assert dsl.counts["compiled"] == 1
 
 

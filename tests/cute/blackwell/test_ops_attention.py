@@ -57,6 +57,99 @@ def test_against_float64(name):
     check(*operands(*sizes), blackwell.Config(), wanted, **options)
 
 
+SLOPES = np.array([0.5, 0.0625], np.float32)
+SINKS = np.array([1.5, -0.5], np.float32)
+TABLE = np.linspace(-2, 2, 64, dtype=np.float32)
+
+
+def bent(score, batch, head, query, key):
+    return score * 0.5 + cute.Float32(head) * 0.25 + TABLE[(query + key) % 64]
+
+
+def bent_reference(s, batch, head, query, key):
+    return s * 0.5 + head * 0.25 + TABLE[(query + key) % 64]
+
+
+def of_a_part(batch, head, query, key):
+    return (query // 48 == key // 48) | (key == head)
+
+
+def softcapped(s, *place):
+    return 5 * np.tanh(s / 5)
+
+
+def sloped(s, batch, head, query, key, shift):
+    return s - SLOPES[head] * abs(key - query - shift)
+
+
+def variants(queries, keys):
+    """Options of attention, and of its reference; sinks are counted afterwards."""
+    shift = keys - queries
+    bias = np.random.default_rng(5).standard_normal((1, 2, queries, keys)).astype(np.float32)
+    return {
+        "softcap": ({"softcap": 5.0}, {"score": softcapped}),
+        "softcap, causal": (
+            {"softcap": 5.0, "causal": True}, {"score": softcapped, "right": 0},
+        ),
+        "alibi": ({"alibi": SLOPES}, {"score": lambda *x: sloped(*x, shift)}),
+        "bias": (
+            {"bias": bias, "window": (60, 3)},
+            {"score": lambda s, b, h, i, j: s + bias[0, h, i, j], "left": 60, "right": 3},
+        ),
+        "a function": ({"score": bent}, {"score": bent_reference}),
+        "a mask": ({"mask": of_a_part}, {"mask": of_a_part}),
+        "a function and a mask, causal": (
+            {"score": bent, "mask": of_a_part, "causal": True},
+            {"score": bent_reference, "mask": of_a_part, "right": 0},
+        ),
+        "sinks": ({"sinks": SINKS}, {}),
+        "sinks, rows that see nothing": ({"sinks": SINKS, "causal": True}, {"right": 0}),
+        "sinks, softcap, alibi": (
+            {"sinks": SINKS, "softcap": 5.0, "alibi": SLOPES},
+            {"score": lambda s, *x: sloped(softcapped(s), *x, shift)},
+        ),
+    }  # fmt: skip
+
+
+def check_variant(name, sizes, config=None, dtype=np.float16, seed=0):
+    q, k, v = operands(*sizes, dtype, seed)
+    options, wanted = variants(*sizes[1:3])[name]
+    values, logs = reference(q, k, v, **wanted)
+    if "sinks" in options:
+        counted = np.logaddexp(logs, SINKS[:, None])
+        values = values * np.exp(logs - counted).transpose(0, 2, 1)[..., None]
+        logs = counted
+    found, lse = attention(q, k, v, return_lse=True, config=config or blackwell.Config(), **options)
+    coarse = 2e-2 if dtype == ml_dtypes.bfloat16 else 4e-3
+    np.testing.assert_allclose(found.astype(float), values, atol=coarse, rtol=0)
+    np.testing.assert_allclose(lse, logs, atol=4e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", variants(1, 1))
+def test_functions_biases_and_sinks(name):
+    nothing = "rows that see nothing" in name
+    check_variant(name, (1, 200, 150 if nothing else 170, 2, 1, 64))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_random_variants(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    blocks = int(rng.integers(1, 5))
+    monkeypatch.setattr(flash, "_multiprocessors", lambda q: blocks)
+    name = list(variants(1, 1))[seed % len(variants(1, 1))]
+    queries, keys = (int(n) for n in rng.integers(1, 300, 2))
+    head = int(rng.choice((64, 128)))
+    config = blackwell.Config(
+        stages=2, persistent=bool(rng.integers(2)), computed=int(rng.integers(5))
+    )
+    dtype = (np.float16, ml_dtypes.bfloat16)[rng.integers(2)]
+    batches = 1 if name == "bias" else int(rng.integers(1, 3))
+    sizes = batches, queries, keys, 2, int(rng.integers(1, 3)), head
+    check_variant(name, sizes, config, dtype, seed)
+
+
 @pytest.mark.slow
 def test_sums_are_scaled_when_scores_grow():
     """Keys that come last in the kernel's order, the first ones, have the largest scores by far."""
@@ -128,8 +221,8 @@ def test_random_configurations(monkeypatch, seed):
     ("sm_100f", cute.Float16, (128, 128), Variant(left=128, right=0), blackwell.Config),
     ("sm_100a", cute.Float16, (96, 96), Variant(), ampere.Config),
     ("sm_100a", cute.Float16, (128, 64), Variant(), ampere.Config),
-    ("sm_100a", cute.Float16, (64, 64), Variant(softcap=2.0), ampere.Config),
-    ("sm_100a", cute.Float16, (64, 64), Variant(sinks=True), ampere.Config),
+    ("sm_100a", cute.Float16, (64, 64), Variant(softcap=2.0), blackwell.Config),
+    ("sm_100a", cute.Float16, (128, 128), Variant(sinks=True), blackwell.Config),
     ("sm_100", cute.Float16, (64, 64), Variant(), ampere.Config),
     ("sm_120a", cute.Float16, (64, 64), Variant(), ampere.Config),
 ])  # fmt: skip
@@ -144,6 +237,48 @@ def test_attention_takes_the_kernel_that_the_target_has(
     assert isinstance(flash._chosen(extents, 4096, operand, variant, True), kind)
 
 
+SCORED = {
+    "softcap": Variant(softcap=5.0, right=0),
+    "alibi": Variant(alibi=True),
+    "sinks": Variant(sinks=True, left=100, right=0),
+    "bias": Variant(bias=True),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(ptxas.find_ptxas() is None, reason="there is no ptxas")
+@pytest.mark.parametrize("name", SCORED)
+@pytest.mark.parametrize("head", blackwell.HEADS)
+def test_ptxas_spills_nothing_in_variants(monkeypatch, head, name):
+    kernel = resources(monkeypatch, head, SCORED[name], "sm_100a")
+    assert kernel.spills == kernel.local == 0
+    assert kernel.registers * blackwell.THREADS <= 65536
+
+
+def resources(monkeypatch, head, variant, arch):
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, arch)
+    config = flash.blackwell_config(head, variant.right)
+    x = np.zeros((1, 2, 256, head), np.float16).transpose(2, 3, 1, 0)
+    lse = np.zeros((1, 2, 256), np.float32).transpose(2, 1, 0)
+    slopes, sinks = (np.zeros(2, np.float32) for _ in range(2))
+    bias = np.zeros((1, 2, 256, 256), np.float32).transpose(2, 3, 1, 0)
+    extras = (
+        slopes if variant.alibi else None,
+        sinks if variant.sinks else None,
+        bias if variant.bias else None,
+        (),
+    )
+    compiled = cute.compile(
+        flash._launch,
+        *(x, x, x, x, lse, None, None, None),
+        *((None,) * 4, extras, (None,) * 3),
+        *(1.0, 1.0, 1, 256, 148, head, head, variant, config, 0),
+        options=f"--gpu-arch {arch}",
+    )
+    (kernel,) = compiled.resources.values()
+    return kernel
+
+
 def test_what_the_kernel_lacks_is_an_error():
     q, k, v = operands(1, 8, 8, 1, 1, 32)
     with pytest.raises(DSLTypeError, match="no kernel for heads of 32"):
@@ -156,17 +291,6 @@ def test_what_the_kernel_lacks_is_an_error():
 @pytest.mark.parametrize("right", [None, 0])
 @pytest.mark.parametrize("head", blackwell.HEADS)
 def test_ptxas_spills_nothing(monkeypatch, head, right, arch):
-    monkeypatch.setenv(ENVIRONMENT_VARIABLE, arch)
-    config = flash.blackwell_config(head, right)
-    x = np.zeros((1, 2, 256, head), np.float16).transpose(2, 3, 1, 0)
-    lse = np.zeros((1, 2, 256), np.float32).transpose(2, 1, 0)
-    compiled = cute.compile(
-        flash._launch,
-        *(x, x, x, x, lse, None, None, None),
-        *((None,) * 4, (None, None, None, ()), (None,) * 3),
-        *(1.0, 1.0, 1, 256, 148, head, head, Variant(right=right), config, 0),
-        options=f"--gpu-arch {arch}",
-    )
-    (kernel,) = compiled.resources.values()
+    kernel = resources(monkeypatch, head, Variant(right=right), arch)
     assert kernel.spills == kernel.local == 0
     assert kernel.registers * blackwell.THREADS <= 65536

@@ -241,6 +241,8 @@ def test_a_number_of_columns_that_there_is_not(columns):
 def test_an_allocator_says_what_it_does_not_offer():
     with pytest.raises(DSLError, match=r"^TmemAllocator\.reserve is not offered: no public desc"):
         cute.utils.TmemAllocator(None).reserve(32)
+    with pytest.raises(DSLError, match=r"^TmemAllocator\.num_columns is not offered: no public de"):
+        _ = cute.utils.TmemAllocator(None).num_columns
 
 
 def test_properties_of_a_copy():

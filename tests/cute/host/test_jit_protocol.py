@@ -1,7 +1,8 @@
 """Objects become arguments by CuTe's protocol: pointers to values, types, and what is seen."""
 
 import ctypes
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -168,3 +169,50 @@ def test_compiled_functions_take_plain_fields(sim):
             compiled(other)
     with pytest.raises(DSLError, match="does not fit Int32"):
         compiled(Both(1 << 40, None, out, pointer))
+
+
+@dataclass
+class Numbers:
+    """Asks its fields whether they are arguments, as such programs do."""
+
+    out: Any
+    count: Any
+    left_out: bool = False
+
+    def _passed(self):
+        fields = (self.out,) if self.left_out else (self.out, self.count)
+        return [one for one in fields if hasattr(one, "__c_pointers__")]
+
+    def __c_pointers__(self):
+        return [p for one in self._passed() for p in one.__c_pointers__()]
+
+    def __get_mlir_types__(self):
+        return [t for one in self._passed() for t in one.__get_mlir_types__()]
+
+    def __new_from_mlir_values__(self, values):
+        made = [
+            one.__new_from_mlir_values__([value])
+            for one, value in zip(self._passed(), values, strict=True)
+        ]
+        return Numbers(*(made if len(made) == 2 else (*made, self.count)), self.left_out)
+
+
+@cute.jit
+def first_is_count(numbers):
+    numbers.out[0] = numbers.count
+
+
+@pytest.mark.parametrize("left_out", [False, True])
+def test_numeric_values_are_arguments_or_part_of_the_type(sim, left_out):
+    """A number that the methods leave out is compiled in: another number is another type."""
+    out = np.zeros(1, np.int32)
+    for count in (5, 7):
+        first_is_count(Numbers(from_dlpack(out), cute.Int32(count), left_out))
+        assert out[0] == count
+    compiled = cute.compile(first_is_count, Numbers(from_dlpack(out), cute.Int32(5), left_out))
+    if left_out:
+        with pytest.raises(DSLError, match="'numbers' was compiled as"):
+            compiled(Numbers(from_dlpack(out), cute.Int32(9), left_out))
+    else:
+        compiled(Numbers(from_dlpack(out), cute.Int32(9), left_out))
+        assert out[0] == 9

@@ -18,7 +18,6 @@ from .int_tuple import (
     flatten_to_tuple,
     is_congruent,
     product,
-    transform_leaf,
 )
 
 
@@ -278,8 +277,3 @@ def _merge_profiles(a: Any, b: Any) -> Any:
     if len(a) < len(b):
         a, b = b, a
     return tuple(_merge_profiles(x, y) for x, y in zip(a, b, strict=False)) + a[len(b) :]
-
-
-def negate(coord: IntTuple) -> IntTuple:
-    """Return every leaf with its sign changed."""
-    return transform_leaf(lambda x: -x, coord)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from basedsl import DSLTypeError, Numeric, as_numeric, flatten, rebuild
 from basedsl_cute.dsl.cute import CUTE
@@ -77,10 +74,8 @@ def get_c_pointers(value: Any) -> list[Any]:
     """Return the list that `__c_pointers__` of the argument `value` gives, or of a number, static
     in a host program, the address of its C storage; an empty one for other objects.
     """
+    if isinstance(value, Numeric) and value.is_dynamic:
+        return []
     if hasattr(value, "__c_pointers__"):
         return list(value.__c_pointers__())
-    if isinstance(value, Numeric) and not value.is_dynamic:
-        storage = np.array([value.value], type(value).numpy_dtype)
-        # The pointer keeps the bytes alive.
-        return [ctypes.pointer(ctypes.create_string_buffer(storage.tobytes(), storage.nbytes))]
     return []

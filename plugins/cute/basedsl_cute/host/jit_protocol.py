@@ -4,9 +4,10 @@
     __get_mlir_types__(self)               returns the type of each value: `T.i32()`, `Int32`, ...
     __new_from_mlir_values__(self, values) returns the object that the traced function gets
 
-A tensor or pointer of `cute.runtime` has these methods too, so that an object made of several can
-concatenate their results. Attributes that are plain values (numbers, strings, classes) are static:
-objects that differ in one compile their own code. A call of what `compile` returned may pass a
+A tensor or pointer of `cute.runtime` and a numeric value have these methods too, so that an object
+made of several can concatenate their results. Attributes that are plain values (numbers, strings,
+classes) are static: objects that differ in one compile their own code; so are numeric values where
+the methods leave some out. A call of what `compile` returned may pass a
 named tuple or dataclass whose fields are arrays, numbers or addresses where the one that was
 compiled has tensors, numeric values or pointers, and None where a field is annotated `Constexpr`.
 """
@@ -63,7 +64,7 @@ def protocol_argument(value: Any, name: str) -> ProtocolArgument | None:
             hint="__c_pointers__ and __get_mlir_types__ return as many",
         )
     parts = tuple(_part(p, t, name) for p, t in zip(pointers, types, strict=True))
-    return ProtocolArgument(value, parts, _static_facts(value))
+    return ProtocolArgument(value, parts, _static_facts(value, parts))
 
 
 def _part(pointer: Any, type_: Any, name: str) -> Any:
@@ -82,17 +83,21 @@ def _part(pointer: Any, type_: Any, name: str) -> Any:
     )
 
 
-def _static_facts(value: Any) -> tuple[Any, ...]:
+def _static_facts(value: Any, parts: Sequence[Any]) -> tuple[Any, ...]:
+    """Return what code compiled for `value` relies on besides the types of its `parts`."""
     node, leaves = flatten(value)
     paths = () if node is None else leaf_paths(node, "")
-    return tuple(
-        (path, static_key(leaf) if _is_plain(leaf) else type(leaf))
-        for path, leaf in zip(paths, leaves, strict=False)
-    )
+    given = sum(isinstance(part, NumericArgument) for part in parts)
+    all_given = given >= sum(isinstance(leaf, Numeric) for leaf in leaves)
+    return tuple((path, _fact(leaf, all_given)) for path, leaf in zip(paths, leaves, strict=False))
 
 
-def _is_plain(leaf: Any) -> bool:
-    return is_plainly_static(leaf) or isinstance(leaf, int | float | bytes)
+def _fact(leaf: Any, numbers_are_given: bool) -> Any:
+    if isinstance(leaf, Numeric) and not numbers_are_given:
+        return type(leaf), leaf.value
+    if is_plainly_static(leaf) or isinstance(leaf, int | float | bytes):
+        return static_key(leaf)
+    return type(leaf)
 
 
 class ProtocolArgument(PartsArgument):
@@ -183,3 +188,28 @@ def _read(kind: Any, pointer: Any) -> Any:
     dtype = kind.numpy_dtype
     raw = ctypes.string_at(address or 0, dtype.itemsize)
     return np.frombuffer(raw, dtype)[0].item()
+
+
+# Numeric values ----------------------------------------------------------------------------------
+
+
+def c_pointers_of_number(number: Numeric) -> list[Any]:
+    """Return the address of the C storage of `number`, static in a host program, in a list."""
+    storage = np.array([number.value], type(number).numpy_dtype)
+    # The pointer keeps the bytes alive.
+    return [ctypes.pointer(ctypes.create_string_buffer(storage.tobytes(), storage.nbytes))]
+
+
+def _new_from_values(self: Numeric, values: Sequence[Any]) -> Any:
+    (value,) = values
+    return value if isinstance(value, Numeric) else type(self).from_value(value)
+
+
+# The core knows no such protocol; its numbers are parts of such objects.
+for _name, _method in (
+    ("__c_pointers__", c_pointers_of_number),
+    ("__get_mlir_types__", lambda self: [type(self)]),
+    ("__new_from_mlir_values__", _new_from_values),
+    ("__extract_mlir_values__", lambda self: [self.ir_value()]),
+):
+    setattr(Numeric, _name, _method)

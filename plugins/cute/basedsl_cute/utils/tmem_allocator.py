@@ -102,6 +102,14 @@ class TmemAllocator:
             hint="tmem.allocate(columns) allocates; parts of that are at retrieve_ptr() + columns",
         )
 
+    @property
+    def num_columns(self) -> int:
+        """Raise NotOfferedError: no public description says what CuTe's own allocator counts."""
+        raise NotOfferedError(
+            "TmemAllocator.num_columns is not offered: no public description says what it counts",
+            hint="keep the number that tmem.allocate() gets",
+        )
+
     @takes_location
     def wait_for_alloc(self) -> None:
         """Wait until the address is in shared memory: all threads of `barrier_for_retrieve`."""

@@ -394,12 +394,33 @@ def adjust(scores, coords, place, scale, row0, key0, area, keys, packed: cute.Co
     if cute.const_expr(variant.mask is not None):
         whole = whole and not place.truth(*area, (key0, key0 + keys - 1)).false
     if not whole:
-        for c in cute.range_constexpr(cute.size(scores, mode=[1])):
-            key = key0 + coords[0, c][1]
-            for r in cute.range_constexpr(len(rows)):
-                own, query = rows[r]
-                seen = place.sees(own, query, key)
-                scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
+        if cute.const_expr(variant.mask is None):
+            hide_columns(scores, coords, place, key0, [query for _, query in rows])
+        else:
+            for c in cute.range_constexpr(cute.size(scores, mode=[1])):
+                key = key0 + coords[0, c][1]
+                for r in cute.range_constexpr(len(rows)):
+                    own, query = rows[r]
+                    seen = place.sees(own, query, key)
+                    scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
+
+
+def hide_columns(scores, coords, place, key0, queries):
+    """Hide the scores of keys that windows and the end of the sequence exclude. Those that the
+    query of a row sees are consecutive: a score costs a comparison of its column, a constant, with
+    each end.
+    """
+    first = key0 + coords[0, 0][1]
+    columns = cute.make_tensor((0, 0), coords.layout)
+    ends = [place.keys_of(query, query) for query in queries]
+    ends = [(begin - first, end - first) for begin, end in ends]
+    for c in range(cute.size(scores, mode=[1])):
+        column = columns[0, c][1]
+        for r, (begin, end) in enumerate(ends):
+            seen = column < end
+            if place.variant.left is not None:
+                seen = seen & (column >= begin)
+            scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
 
 
 def check_config(cfg: Config, head: int, head_v: int) -> None:

@@ -6,7 +6,8 @@ tiles and their sums O += P V lie in tensor memory. A warpgroup for each tile ma
 weights P, one thread a row, and writes them over the scores, as operand A of the second product;
 while one tile is in its warpgroup the tensor cores work on the other. A third warpgroup scales the
 sums when a row's largest score has grown by more than `GROWTH`, and writes the results at the end.
-Blocks may stay for many tasks.
+Blocks may stay for many tasks. A row's thread also applies functions of scores, masks, slopes and
+biases to its scores, and the third warpgroup counts sinks.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from basedsl_cute.ops.hopper.attention import L2_BYTES
 from basedsl_cute.ops.hopper.attention_walk import Walk
 from basedsl_cute.utils import blackwell_helpers as sm100
 
-__all__ = ["HEADS", "Config", "forward", "is_plain"]
+__all__ = ["HEADS", "Config", "forward", "takes"]
 
 TILE = 128  # queries of one of the two tiles, and keys
 HEADS = (64, 128)
@@ -64,10 +65,9 @@ class Config:
         return (184, 96, 48) if self.computed else (176, 96, 64)
 
 
-def is_plain(variant: Variant, head: int, head_v: int) -> bool:
-    """Tell whether the kernel computes a variant: windows and causal masks, heads of `HEADS`."""
-    is_bare = not variant.is_scored and variant.mask is None and not variant.sinks
-    return is_bare and head == head_v and head in HEADS
+def takes(head: int, head_v: int) -> bool:
+    """Tell whether the kernel computes heads of these extents, in any variant."""
+    return head == head_v and head in HEADS
 
 
 @cute.kernel
@@ -77,6 +77,7 @@ def forward_kernel(
     loads: tuple,
     out: cute.Tensor,
     lse,  # a tensor or None
+    extras: tuple,
     scale: cute.Float32,
     swizzle: cute.Int32,
     dtype: cute.Constexpr,
@@ -103,7 +104,8 @@ def forward_kernel(
     pipeline.pipeline_init_wait()
 
     # Each role computes its walk: values of all would lie in memory through setmaxnreg.
-    given = (tma_q, tma_k, swizzle, variant, cfg)
+    slopes, sinks, *of_places = extras
+    given = (tma_q, tma_k, (slopes, *of_places), swizzle, variant, cfg)
     if warp < CORRECTION_WARP:
         arch.setmaxregister_increase(cfg.registers[0])
         tmem.wait_for_alloc()
@@ -118,7 +120,7 @@ def forward_kernel(
         start = tmem.retrieve_ptr(cute.Float32)
         walk = walk_of(*given)
         sums = start + SUMS_AT
-        correction_warps(sums, numbers, pipes[4], pipes[5], walk, out, lse, cfg.is_wide)
+        correction_warps(sums, numbers, pipes[4], pipes[5], walk, out, lse, sinks, cfg.is_wide)
         tmem.relinquish_alloc_permit()
         pipeline.NamedBarrier(2, TILE).arrive_and_wait()
         tmem.free(start)
@@ -132,10 +134,12 @@ def forward_kernel(
             load_warp(mma_s, mma_o, loads, staged, pipes, walk_of(*given))
 
 
-def walk_of(q: Any, k: Any, swizzle: Any, variant: Variant, cfg: Config) -> Walk:
-    """Return the tasks of the blocks, given tensors of queries and keys."""
+def walk_of(q: Any, k: Any, extras: Any, swizzle: Any, variant: Variant, cfg: Config) -> Walk:
+    """Return the tasks of the blocks, given tensors of queries and keys, and what scores depend
+    on.
+    """
     sequence = Sequence(cute.Int32(q.shape[0]), cute.Int32(k.shape[0]))
-    return Walk(variant, sequence, (None, None, ()), q.shape, swizzle, cfg)
+    return Walk(variant, sequence, extras, q.shape, swizzle, cfg)
 
 
 def pipelines(barriers: Any, layouts: Any, depths: Any, dtype: Any) -> tuple[Any, ...]:
@@ -316,6 +320,7 @@ def forward(
     v: cute.Tensor,
     out: cute.Tensor,
     lse: cute.Tensor | None,
+    extras: tuple,
     scale: cute.Float32,
     blocks: cute.Int32,
     variant: cute.Constexpr,
@@ -326,15 +331,15 @@ def forward(
     heads, batches) into `out`, and the logarithms of the rows' sums into `lse` (queries, heads,
     batches) if given.
 
-    `blocks` is the most resident blocks, usually the number of multiprocessors. Raises DSLTypeError
-    for a variant with functions of scores, or heads of other extents (`is_plain`).
+    `extras` are (slopes, sinks, bias (queries, keys, heads, batches), captured tensors), `blocks`
+    the most resident blocks, usually the number of multiprocessors. Raises DSLTypeError for heads
+    of other extents than `HEADS`.
     """
     dtype, head = q.element_type, q.shape[1]
-    if cute.const_expr(not is_plain(variant, head, out.shape[1])):
+    if cute.const_expr(not takes(head, out.shape[1])):
         raise DSLTypeError(
-            f"attention on Blackwell has no kernel for heads of {head} and {out.shape[1]} elements "
-            f"with {variant}",
-            hint=f"heads of {' or '.join(map(str, HEADS))} elements, causal masks and windows",
+            f"attention on Blackwell has no kernel for heads of {head} and {out.shape[1]} elements",
+            hint=f"heads of {' or '.join(map(str, HEADS))} elements",
         )
     major, inner = OperandMajorMode.K, OperandMajorMode.MN
     one = tcgen05.CtaGroup.ONE
@@ -365,7 +370,9 @@ def forward(
     grid = cute.Int32(cute.ceil_div(q.shape[0], cfg.tile[0]) * heads)
     if cute.const_expr(cfg.persistent):
         grid = cute.min(grid, blocks)
-    forward_kernel(mma_s, mma_o, loads, out, lse, scale, swizzle, dtype, variant, cfg).launch(
+    forward_kernel(
+        mma_s, mma_o, loads, out, lse, extras, scale, swizzle, dtype, variant, cfg
+    ).launch(
         grid=(grid, 1, 1),
         block=(THREADS, 1, 1),
         stream=stream,

@@ -75,6 +75,7 @@ def softmax_warps(
     """Make the scores of one of the two tiles of queries into weights, which replace them. Of each
     eight weights, `computed` come from polynomials (`powers`).
     """
+    variant = walk.variant
     warp = arch.make_warp_uniform(arch.warp_idx())
     group, row = warp // 4, arch.thread_idx()[0] % TILE
     scores_at = start + group * TILE
@@ -84,7 +85,8 @@ def softmax_warps(
     r2t = tcgen05.make_tmem_copy(store, columns_at(scores_at, PART // 2))
     at_s = stage_of(pipeline.PipelineUserType.Consumer, group)
     at_f = stage_of(pipeline.PipelineUserType.Producer, group)
-    factor = scale * LOG2_E
+    # What changes scores one by one takes the scaled ones.
+    factor = cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E
     work = arch.block_idx()[0]
     while work < walk.total:
         tile, head, batch, low, number = walk.task(work)
@@ -95,6 +97,8 @@ def softmax_warps(
         largest, total = -cute.Float32.inf, cute.Float32(0.0)
         while number >= low:
             pipe_s.consumer_wait(at_s)
+            if cute.const_expr(variant.is_scored or variant.mask is not None):
+                change_scores(scores_at, t2r, row, place, head, query, number * TILE, scale)
             scores = cute.make_rmem_tensor((TILE,), cute.Float32)
             for part in cute.range_constexpr(TILE // PART):
                 source = columns_at(scores_at + part * PART, PART)
@@ -103,10 +107,11 @@ def softmax_warps(
                 shape = t2r.get_slice(row).partition_D(source).shape
                 cute.copy(t2r, there, cute.make_tensor(piece.iterator, cute.make_layout(shape)))
             arch.fence_view_async_tmem_load()
-            if not place.is_whole(first, last, number * TILE, TILE):
-                for e in cute.range_constexpr(TILE):
-                    seen = place.sees(head, query, number * TILE + e)
-                    scores[e] = cute.where(seen, scores[e], -cute.Float32.inf)
+            if cute.const_expr(variant.mask is None):
+                if not place.is_whole(first, last, number * TILE, TILE):
+                    for e in cute.range_constexpr(TILE):
+                        seen = place.sees(head, query, number * TILE + e)
+                        scores[e] = cute.where(seen, scores[e], -cute.Float32.inf)
             top = scores.load().reduce(cute.ReductionOp.MAX, largest, 0)
             grown = cute.where((top - largest) * factor > GROWTH, top, largest)
             # A row that saw no key so far has exponents of -inf, not NaN.
@@ -159,8 +164,36 @@ def softmax_warps(
 
 
 @cute.jit
-def correction_warps(start, numbers, pipe_f, pipe_o, walk, out, lse, is_wide: cute.Constexpr):
-    """Scale the sums of both tiles of queries as their largest scores grow, and write results."""
+def change_scores(scores_at, t2r, row, place, head, query, first_key, scale):
+    """Make the scaled products of a row in tensor memory into scores, -inf where a mask hides a
+    key. They go there again, a part at a time: with all in registers a thread would spill.
+    """
+    _, store = tiled_copies(PART)
+    r2t = tcgen05.make_tmem_copy(store, columns_at(scores_at, PART))
+    variant = place.variant
+    for part in cute.range(TILE // PART, unroll=1):
+        piece = columns_at(scores_at + part * PART, PART)
+        values = load_part(t2r, piece, row)
+        arch.fence_view_async_tmem_load()
+        flat = cute.make_tensor(values.iterator, cute.make_layout(PART))
+        for e in cute.range_constexpr(PART):
+            key = first_key + part * PART + e
+            if cute.const_expr(variant.is_scored):
+                flat[e] = place.score(flat[e] * scale, head, query, key)
+            if cute.const_expr(variant.mask is not None):
+                flat[e] = cute.where(place.sees(head, query, key), flat[e], -cute.Float32.inf)
+        cute.copy(r2t, values, r2t.get_slice(row).partition_D(piece))
+    arch.fence_view_async_tmem_store()
+
+
+@cute.jit
+def correction_warps(
+    start, numbers, pipe_f, pipe_o, walk, out, lse, sinks, is_wide: cute.Constexpr
+):
+    """Scale the sums of both tiles of queries as their largest scores grow, and write results.
+
+    `sinks` has a score without a value for each head, or is None.
+    """
     row = arch.thread_idx()[0] % TILE
     head_extent = out.shape[1]
     load, store = tiled_copies(PART)
@@ -200,7 +233,17 @@ def correction_warps(start, numbers, pipe_f, pipe_o, walk, out, lse, is_wide: cu
             # Polynomials make 2^-126 of -inf; a NaN is not less than 1.
             nothing = (largest == -cute.Float32.inf) & (total < 1.0)
             known = cute.where(nothing, 1.0, total)
-            inverse = cute.where(nothing, 0.0, arch.rcp_approx(known))
+            shrink = cute.Float32(1.0)
+            if cute.const_expr(walk.variant.sinks):
+                sink = cute.Float32(sinks[head]) * LOG2_E
+                top = arch.fmax(largest, sink)
+                base = cute.where(top == -cute.Float32.inf, 0.0, top)
+                shrink = cute.where(nothing, 0.0, cute.math.exp2(largest - base, fastmath=True))
+                total = cute.where(nothing, 0.0, total * shrink)
+                total = total + cute.math.exp2(sink - base, fastmath=True)
+                largest, nothing = top, total == 0.0
+                known = cute.where(nothing, 1.0, total)
+            inverse = cute.where(nothing, 0.0, shrink * arch.rcp_approx(known))
             query = (2 * tile + g) * TILE + row
             inside = query < walk.sequence.queries
             pipe_o.consumer_wait(at_o[g])

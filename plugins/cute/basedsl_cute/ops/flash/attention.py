@@ -111,8 +111,8 @@ def attention(
             Float32 (batches, heads, queries), or (heads, total) for packed sequences. PyTorch gets
             no gradient of it.
         config: a `Config` of `ops.ampere.attention`, `ops.hopper.attention` or
-            `ops.blackwell.attention`, instead of the chosen one. That of Blackwell is for causal
-            masks and windows of heads of 64 or 128 elements.
+            `ops.blackwell.attention`, instead of the chosen one. That of Blackwell is for heads of
+            64 or 128 elements, of sequences that are neither packed nor paged.
 
     `score` and `mask` are traced into the kernel. Arrays that they capture, from a closure or the
     module, become operands, so that they may change from call to call.
@@ -349,7 +349,7 @@ def _chosen(
         bounded, free = next(found for w, found in NARROW_CONFIGS.items() if width <= w)
         return free if variant.right is None and variant.mask is None else bounded
     if target.is_gpu and TCGEN05.is_met_by(target) and is_long:
-        if blackwell.is_plain(variant, extents.head, extents.head_v):
+        if blackwell.takes(extents.head, extents.head_v):
             return blackwell_config(extents.head, variant.right)
     if target.is_gpu and WGMMA.is_met_by(target) and is_long:
         width = max(extents.head, extents.head_v)
@@ -540,7 +540,7 @@ def _launch(
         packing = (lengths, batches, longest) if config.box else None
         hopper.forward(q, k, v, target, lse, extras, scales, *scalars, variant, config, on, packing)
     elif cute.const_expr(isinstance(config, blackwell.Config)):
-        blackwell.forward(q, k, v, target, lse, scale, blocks, variant, config, on)
+        blackwell.forward(q, k, v, target, lse, extras, scale, blocks, variant, config, on)
     elif cute.const_expr(config.splits > 1):
         parts = rows_of_heads(parts, head_v, 2)
         ampere.forward(

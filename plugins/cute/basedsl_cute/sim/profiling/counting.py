@@ -193,6 +193,8 @@ class KernelRun:
     ) -> None:
         """Count products by tcgen05.mma: a kind, its blocks, the elements of a scale factor, and if
         it is weight stationary; `number` has the instruction descriptors, which give the shape.
+
+        The event has the operations that an SM does, in time of those of 16 bits.
         """
         operation, flops = self.chunks[k].operations[0], 0.0
         kind, blocks, vector, is_ws = form
@@ -200,7 +202,7 @@ class KernelRun:
             what = decode(kind, int(number[lane]) & 0xFFFFFFFF, blocks, vector, is_ws)
             flops += 2.0 * what.m * what.n * what.k
         operation.issued_flops += flops
-        self._count(g, k, m, flops)
+        self._count(g, k, m, flops / blocks / _SPEED.get(kind, 1.0))
 
     def move(self, g: Group, k: int, m: Mask, nbytes: int) -> None:
         """Count copies from and to tensor memory, of `nbytes` a warp."""
@@ -359,6 +361,9 @@ def _touched(e: Any, op: Op, memory: MemoryReference) -> tuple[str, str]:
 
 
 _PRODUCTS = "nvvm.tcgen05.mma"
+# How much faster kinds of tcgen05.mma are than those of 16 bits (NVIDIA Blackwell Architecture
+# Technical Brief, dense rates).
+_SPEED = {"tf32": 0.5, "i8": 2.0, "f8f6f4": 2.0, "mxf8f6f4": 2.0, "mxf4": 4.0, "mxf4nvf4": 4.0}
 
 
 def _product(e: Any, op: Op) -> tuple[str, str]:
