@@ -1,14 +1,23 @@
 """Registers, spills and compile times of the attention kernels, by ptxas, without a GPU.
 
-    python bench/attention_code.py
+    python bench/attention_code.py [--only TEXT]
 
-Each row is one kernel for sm_90a: the forward pass of Hopper with the tiles that `ops.attention`
-takes, and those by mma.sync, with processor time of a first compilation, ptxas included.
+Each row is one kernel for sm_90a, compiled in a process of its own without a disk cache: the
+forward pass of Hopper with the tiles that `ops.attention` takes, and those by mma.sync. `cold` is
+the time from the call to the machine code, with MLIR and LLVM loaded in it, after the program's
+imports; `processor` is the processor time of it, ptxas included; `again` is the time of a second
+compilation in the same process. All are seconds.
 """
 
 from __future__ import annotations
 
+import argparse
+import os
+import subprocess
+import sys
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -16,44 +25,73 @@ import basedsl_cute as cute
 from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.flash import attention as flash
 from basedsl_cute.ops.flash.variant import Variant
+from basedsl_cute.ops.hopper import attention as hopper
 
 
-def seconds() -> float:
+def kernels() -> list[tuple[str, int, int | None, Any]]:
+    """Each row's kind, extent of the heads, keys to the right that are seen, and configuration."""
+    rows: list[tuple[str, int, int | None, Any]] = []
+    for head, configs in flash.HOPPER_CONFIGS.items():
+        for right, config in zip((0, None), configs, strict=False):
+            rows.append(("hopper", head, right, config))
+    for head in (64, 128, 256):
+        tile = (64, 64 if head <= 128 else 32)
+        rows.append(("ampere", head, 0, ampere.Config(tile)))
+    return rows
+
+
+def processor_seconds() -> float:
     return sum(
         used.ru_utime + used.ru_stime for used in map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN))
     )
 
 
-def row(head: int, right: int | None, config: object) -> str:
+def compiled(head: int, right: int | None, config: Any) -> tuple[Any, float, float]:
+    """The compiled code, and how long it took by the clock and the processor."""
     x = np.zeros((4, 2, 256, head), np.float16).transpose(2, 3, 1, 0)
     lse = np.zeros((4, 2, 256), np.float32).transpose(2, 1, 0)
-    begun = seconds()
-    compiled = cute.compile(
+    begun, used = perf_counter(), processor_seconds()
+    code = cute.compile(
         flash._launch,
         *(x, x, x, x, lse, None, None, None),
         *((None,) * 4, (None, None, None, ()), (None,) * 3),
         *(1.0, 1.0, 1, 256, 132, head, head, Variant(right=right), config, 0),
         options="--gpu-arch sm_90a",
     )
-    taken = seconds() - begun
-    (kernel,) = compiled.resources.values()
-    smem = config.smem_bytes(head, head)  # type: ignore[attr-defined]
-    kind = type(config).__module__.split(".")[-2]
+    return code, perf_counter() - begun, processor_seconds() - used
+
+
+def row(kind: str, head: int, right: int | None, config: Any) -> str:
+    code, cold, used = compiled(head, right, config)
+    _, again, _ = compiled(head, right, config)
+    (kernel,) = code.resources.values()
+    smem = config.smem_bytes(head, head)
     return (
-        f"| {kind} | {head} | {'yes' if right == 0 else 'no'} | {config.tile} "  # type: ignore[attr-defined]
-        f"| {kernel.registers} | {kernel.spills} | {smem} | {taken:.2f} |"
+        f"| {kind} | {head} | {'yes' if right == 0 else 'no'} | {config.tile} "
+        f"| {kernel.registers} | {kernel.spills} | {smem} | {cold:.2f} | {used:.2f} | {again:.2f} |"
     )
 
 
 def main() -> None:
-    print("| kernel | head | causal | tile | registers | spilled bytes | smem | compile, s |")
-    print("|---|---|---|---|---|---|---|---|")
-    for head, configs in flash.HOPPER_CONFIGS.items():
-        for right, config in zip((0, None), configs, strict=False):
-            print(row(head, right, config), flush=True)
-    for head in (64, 128, 256):
-        tile = (64, 64 if head <= 128 else 32)
-        print(row(head, 0, ampere.Config(tile)), flush=True)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help='rows that begin so, as in "hopper 128"')
+    parser.add_argument("--row", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    found = kernels()
+    if options.row is not None:
+        hopper.forward_kernel, ampere.forward  # noqa: B018 - imported, as a program's modules are
+        print(row(*found[options.row]))
+        return
+    print(
+        "| kernel | head | causal | tile | registers | spilled bytes | smem | cold | processor "
+        "| again |\n|---|---|---|---|---|---|---|---|---|---|"
+    )
+    environment = os.environ | {"BASEDSL_CACHE": "0"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    for number, (kind, head, _, _) in enumerate(found):
+        if f"{kind} {head}".startswith(options.only):
+            command = [sys.executable, __file__, "--row", str(number)]
+            subprocess.run(command, env=environment, check=True)
 
 
 if __name__ == "__main__":

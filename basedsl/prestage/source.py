@@ -1,8 +1,10 @@
 """Finds the syntax tree of a function object, with the user's line and column on every node.
 
-The whole file (notebook cell, `exec` text known to linecache) is parsed, so nothing is dedented and
-no position has to be corrected. Functions are found by name and first line, lambdas by the exact
-positions their code object carries. Functions typed at a prompt are left to `repl`.
+The outermost statement around the function is parsed with empty lines for what is before it, so
+nothing is dedented and no position has to be corrected; where that is not found by looking at the
+lines, the whole file (notebook cell, `exec` text known to linecache). Functions are found by name
+and first line, lambdas by the exact positions their code object carries. Functions typed at a
+prompt are left to `repl`.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ for _name in __future__.all_feature_names:
 
 _Position = tuple[int, int]
 
-_KEPT_FILES = 8
-_files: OrderedDict[str, _File] = OrderedDict()
+_KEPT_FILES = 32
+_files: OrderedDict[tuple[str, int], _File] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -59,8 +61,7 @@ def find_source(fn: FunctionType) -> FunctionSource:
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, fn.__globals__)
     if lines:
-        entries = _file(code.co_filename, lines).entries
-        entry = _select(code, entries.get((code.co_name, code.co_firstlineno), []))
+        entry = _in_statement(code, lines) or _in_file(code, lines)
         if entry is None or _edited(code, lines):
             raise _stale(code)
     else:
@@ -80,27 +81,56 @@ def find_source(fn: FunctionType) -> FunctionSource:
     return FunctionSource(code.co_filename, clone(entry.node), entry.class_name)
 
 
-def _file(filename: str, lines: list[str]) -> _File:
+# First characters of lines that begin no statement of a module; "" is that of an empty text.
+_CONTINUES = frozenset(("", " ", "\t", "\f", "\n", "\r", "#", ")", "]", "}", '"', "'"))
+
+
+def _in_statement(code: CodeType, lines: list[str]) -> _Entry | None:
+    """Return the function of `code` in the statement that its first line is in, judged by the first
+    characters of lines; None if what looks like that statement is none, or has no such function.
+    """
+    first = min(code.co_firstlineno, len(lines)) - 1
+    while first > 0 and lines[first][:1] in _CONTINUES:
+        first -= 1
+    last = first
+    while last < len(lines) and lines[last][:1] in _CONTINUES | {"@"}:  # decorators
+        last += 1
+    last += 1
+    while last < len(lines) and lines[last][:1] in _CONTINUES:
+        last += 1
+    try:
+        found = _parsed(code.co_filename, first, lines[first:last])
+    except SyntaxError:
+        return None
+    return _select(code, found.get((code.co_name, code.co_firstlineno), []))
+
+
+def _in_file(code: CodeType, lines: list[str]) -> _Entry | None:
+    """Return the function of `code` in its whole file."""
+    try:
+        found = _parsed(code.co_filename, 0, lines)
+    except SyntaxError as error:
+        raise DSLSyntaxError(
+            f"the source of {code.co_filename} does not parse (was it edited since the import?): "
+            f"{error.msg}",
+            Span(code.co_filename, error.lineno or 1),
+        ) from None
+    return _select(code, found.get((code.co_name, code.co_firstlineno), []))
+
+
+def _parsed(filename: str, before: int, lines: list[str]) -> dict[tuple[str, int], list[_Entry]]:
+    """Return the functions in `lines` of a file, `before` of which come first. Raises SyntaxError
+    for lines that are not whole statements.
+    """
     with _lock:
-        return _parsed(filename, lines)
-
-
-def _parsed(filename: str, lines: list[str]) -> _File:
-    known = _files.get(filename)
-    if known is None or known.lines != lines:
-        try:
-            tree = ast.parse("".join(lines), filename)
-        except SyntaxError as error:
-            raise DSLSyntaxError(
-                f"the source of {filename} does not parse (was it edited since the import?): "
-                f"{error.msg}",
-                Span(filename, error.lineno or 1),
-            ) from None
-        known = _files[filename] = _File(list(lines), _index(tree))
-        while len(_files) > _KEPT_FILES:
-            _files.popitem(last=False)
-    _files.move_to_end(filename)
-    return known
+        known = _files.get((filename, before))
+        if known is None or known.lines != lines:
+            tree = ast.parse("\n" * before + "".join(lines), filename)
+            known = _files[filename, before] = _File(list(lines), _index(tree))
+            while len(_files) > _KEPT_FILES:
+                _files.popitem(last=False)
+        _files.move_to_end((filename, before))
+        return known.entries
 
 
 def _index(tree: ast.AST) -> dict[tuple[str, int], list[_Entry]]:

@@ -27,7 +27,7 @@ from shapes import WEAK, Product, chosen, graph_of, name_of
 
 PROCESSORS = 132
 SHARED_MEMORY = 227 * 1024 - 1024
-MOST = 12  # configurations of a product
+MOST = 18  # configurations of a product
 ROUNDS = 5
 MICROSECONDS = 800  # of one timing, about
 
@@ -104,7 +104,7 @@ def candidates(shape):
         found += few_rows(m, n, k)
         found += heuristics.balanced_configurations(m, n, 16, PROCESSORS)[:2]
     else:
-        found += wide_clusters(first) + filled_rounds(m, n, order)
+        found += wide_clusters(first) + small_tiles(m, n) + filled_rounds(m, n, order)
     found += heuristics.ranked_hopper_kernels(*problem, most=2)
     return list(dict.fromkeys(found + balanced_tiles(m, n)))[:MOST]
 
@@ -183,29 +183,28 @@ def of_1000():
         *(staged(64, 128, 2, True, c) for c in ((2, 1), (2, 2), (4, 1), (4, 2))),
         *(staged(128, 64, 2, False, c) for c in ((1, 2), (2, 2), (1, 4), (2, 4), (4, 2))),
         *(staged(128, 72, 2, False, c) for c in ((1, 2), (2, 2), (4, 2), (2, 1))),
-        *(split(64, 128, sharing=n, stages=9) for n in (1, 2, 4)),
-        *(split(128, 64, sharing=n, stages=9) for n in (2, 4)),
-        *(split(128, 72, sharing=n, stages=8) for n in (2, 4, 8)),
+        *(split(64, 128, sharing=n, blocks=2) for n in (1, 2, 4)),
+        *(split(128, 64, sharing=n, blocks=2) for n in (1, 2, 4)),
+        *(split(128, 72, sharing=n, blocks=2) for n in (2, 4)),
+        *(split(64, 64, sharing=n, blocks=b) for n in (2, 4) for b in (2, 3)),
         staged(128, 128, 2, False, (2, 2)),
     ]
 
 
-def of_64():
-    found = [staged(64, c, 2, True) for c in (64, 128)]
-    found += [staged(64, 128, n, n > 1, (1, c)) for n in (1, 2) for c in (2, 4)]
-    found += [split(128, 64, 1, blocks, True, n) for n in (2, 4, 8) for blocks in (1, 2)]
-    found += [split(64, 64, 1, 2, True, n) for n in (2, 4)]
-    return [*found, split(128, 64, 1, 1, True), split(256, 64, 2, 1, True)]
-
-
-def of_128():
+def small_tiles(m, n):
+    """Configurations of the kernel for few rows with blocks that share B, two on a multiprocessor
+    where their stages are enough, so that the next kernel's begin before these end.
+    """
     found = []
-    for columns, parts in ((32, 16), (64, 32), (128, 64), (32, 32), (64, 16)):
-        for sharing in (1, 2):
-            found.append(parts_of(parts, split(64, columns, sharing=sharing), 8))
-    found += [parts_of(n, split(64, 128, 2, stages=9), 8) for n in (16, 32)]
-    return [*found, parts_of(64, split(128, 64), 8), parts_of(32, split(128, 32), 8),
-            parts_of(16, split(64, 32, 2), 8), parts_of(8, split(64, 32, 2), 4)]  # fmt: skip
+    for rows, columns in ((64, 96), (64, 128), (128, 64), (128, 96), (128, 128)):
+        tiles = -(-m // rows) * -(-n // columns)
+        if tiles > 2 * PROCESSORS:
+            continue
+        for blocks in (1, 2):
+            made = split(rows, columns, sharing=2, blocks=blocks)
+            if made.stages >= 3:
+                found.append(made)
+    return found
 
 
 def of_512():
@@ -225,8 +224,6 @@ def parts_of(*fields):
 
 WEAK_KERNELS = {
     (1000, 1000, 1000): of_1000,
-    (64, 14336, 4096): of_64,
-    (128, 128, 65536): of_128,
     (512, 512, 65536): of_512,
 }
 

@@ -31,7 +31,7 @@ def threads_times(factor):
     def plan(*args):
         made = plain(*args)
         threads = int(made.threads * factor)
-        if not 32 <= threads <= MOST_THREADS:
+        if not (threads == 32 or 128 <= threads <= MOST_THREADS):
             raise ValueError("no such number of threads")
         rows = max(1, 128 // threads) if made.cluster == 1 else 1
         return replace(made, threads=threads, rows=rows)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import linecache
 import runpy
 import sys
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import pytest
 from python_runtime import PythonRuntime
 
 from basedsl.errors import DSLError
-from basedsl.prestage import stage_function
+from basedsl.prestage import source, stage_function
 from basedsl.prestage.repl import typed_source
 
 
@@ -184,3 +186,57 @@ def test_not_twice_the_same_filename(tools: Any) -> None:
     files = [stage_function(fn).bind(PythonRuntime()).__code__.co_filename for fn in (a, b)]
     assert files == [a.__code__.co_filename, b.__code__.co_filename]
     assert files[0] != files[1]
+
+
+TEXT = '''
+class Outer:
+    """A docstring
+with text at the first column:
+def no_function(self):
+    """
+
+    @staticmethod
+    def method(
+        a,
+        b=(
+    1
+),
+    ):
+        return [lambda c: c + a, lambda c: c - a]
+
+@(
+    lambda function: function
+)
+@staticmethod
+def decorated(x):
+    def inner(y):
+        return x + y
+    return inner
+if True:
+    def chosen(x): return x
+else:
+    def chosen(x): return -x
+pair = (lambda x: x,
+lambda y: y + 1)
+'''
+
+
+def test_statements_alone_give_the_trees_of_the_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "statements.py"
+    path.write_text(TEXT)
+    lines = TEXT.splitlines(True)
+    codes = [compile(TEXT, str(path), "exec")]
+    for code in codes:
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    functions = [code for code in codes[1:] if code.co_name not in ("Outer", "<module>")]
+    assert len(functions) == 10
+    alone = 0
+    for code in functions:
+        whole, part = source._in_file(code, lines), source._in_statement(code, lines)
+        assert whole is not None
+        if part is not None:
+            alone += 1
+            assert part.class_name == whole.class_name
+            shown = [ast.dump(x.node, include_attributes=True) for x in (part, whole)]
+            assert shown[0] == shown[1]
+    assert alone == 4

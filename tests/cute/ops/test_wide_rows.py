@@ -1,6 +1,8 @@
 """Rows of norms and softmax by accesses of 256 bits, which targets have from sm_100 on."""
 
 import re
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -48,7 +50,9 @@ def widths(target, launch, given, static):
     return {(kind, int(count) * int(bits)) for kind, count, bits in found}
 
 
-@pytest.mark.parametrize(("target", "bits"), [("sm_90a", 128), ("sm_100a", 256)])
+@pytest.mark.parametrize(
+    ("target", "bits"), [pytest.param("sm_90a", 128, marks=pytest.mark.slow), ("sm_100a", 256)]
+)
 def test_accesses_in_ptx(monkeypatch, target, bits):
     monkeypatch.setenv("CUTE_DSL_ARCH", target)
     x, weight, y = arrays(np.float16)
@@ -58,17 +62,53 @@ def test_accesses_in_ptx(monkeypatch, target, bits):
     assert normal == {("ld", bits), ("st", bits)}
 
 
-@pytest.mark.parametrize("dtype", [pytest.param(np.float16, marks=pytest.mark.slow), np.float32])
-def test_on_the_simulator(monkeypatch, sim, dtype):
+def of_norm(x, weight, *, is_centred):
+    x = x - is_centred * x.mean(-1, keepdims=True)
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * weight
+
+
+def of_softmax(x, weight):
+    weights = np.exp(x - x.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+CASES = {
+    "rms_norm": (lambda x, w: rms_norm(x, w, eps=1e-5), partial(of_norm, is_centred=False)),
+    "layer_norm": (lambda x, w: layer_norm(x, w, eps=1e-5), partial(of_norm, is_centred=True)),
+    "softmax": (lambda x, w: softmax(x), of_softmax),
+}
+QUICK = ("rms_norm", np.float32)
+ALL = [
+    case if case == QUICK else pytest.param(*case, marks=pytest.mark.slow)
+    for case in product(CASES, (np.float16, np.float32))
+]
+
+
+@pytest.mark.parametrize(("name", "dtype"), ALL)
+def test_on_the_simulator(monkeypatch, sim, name, dtype):
     monkeypatch.setattr(type(TARGETS["sim"]), "global_access_bytes", 32)
     x, weight, _ = arrays(dtype)
     assert plan_of(x, weight).access == 32
-    exact = x.astype(float)
+    call, exact = CASES[name]
     tolerance = 1e-5 if dtype is np.float32 else 2e-2
-    wanted = exact / np.sqrt((exact**2).mean(-1, keepdims=True) + 1e-5) * weight
-    np.testing.assert_allclose(rms_norm(x, weight, eps=1e-5), wanted, atol=tolerance)
-    centred = exact - exact.mean(-1, keepdims=True)
-    wanted = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * weight
-    np.testing.assert_allclose(layer_norm(x, weight, eps=1e-5), wanted, atol=tolerance)
-    weights = np.exp(exact - exact.max(-1, keepdims=True))
-    np.testing.assert_allclose(softmax(x), weights / weights.sum(-1, keepdims=True), atol=1e-3)
+    np.testing.assert_allclose(call(x, weight), exact(x.astype(float), weight), atol=tolerance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_long", [False, True])
+def test_gradients_on_the_simulator(monkeypatch, sim, is_long):
+    """By vectors of 32 bytes as by vectors of 16."""
+    if is_long:
+        monkeypatch.setattr(rows, "_ALONE", 512)
+        monkeypatch.setattr(rows, "_SHARE", 512)
+    x, weight, _ = arrays(np.float32)
+    grad = aligned(np.random.default_rng(1).standard_normal(x.shape).astype(np.float32))
+    found = []
+    for access in (16, 32):
+        norm._plans.clear()
+        monkeypatch.setattr(type(TARGETS["sim"]), "global_access_bytes", access)
+        found.append(norm.norm_backward("rms_norm", grad, x, weight, None, 1e-5))
+    norm._plans.clear()
+    for narrow, wide in zip(*found, strict=True):
+        if narrow is not None:
+            np.testing.assert_allclose(wide, narrow, rtol=1e-4, atol=1e-5)

@@ -19,12 +19,10 @@ class Attention:
     """Tiles of `rows` queries and `columns` keys, of which `stages` are in flight or in use.
 
     A warp has 16 or 32 rows. Each fragment of K and V is then for two products, but Q must be read
-    again for each tile: beside 192 registers of results there is no room for it. With `slack`, a
-    warp scales its results only where a score of its rows is above the last base by more than that,
-    in powers of two: weights are as large as 2 ** slack then, and sums as exact. 16 columns of
-    weights are computed beside the product of the 16 before them; with `ahead`, fragments are
-    loaded one step before they are multiplied. With `sums_by_mma`, weights are summed by products
-    with ones. With `heads_first`, the heaviest tiles of all heads begin first.
+    again for each tile: beside 192 registers of results there is no room for it. A warp scales its
+    results only where a score of its rows is above the last base by more than `slack`, in powers of
+    two: weights are as large as 2 ** slack then, and sums as exact. 16 columns of weights are
+    computed beside the product of the 16 before them, and summed by products with ones.
     """
 
     def __init__(
@@ -35,16 +33,11 @@ class Attention:
         warps=2,
         causal=False,
         stages=1,
-        slack=None,
-        ahead=False,
-        sums_by_mma=False,
-        heads_first=False,
+        slack=8.0,
     ):
         self.head_dim, self.rows, self.columns = head_dim, rows, columns
-        self.slack, self.ahead, self.sums_by_mma = slack, ahead, sums_by_mma
-        self.heads_first = heads_first
         self.threads = warps * 32
-        self.causal, self.stages = causal, stages
+        self.causal, self.stages, self.slack = causal, stages, slack
         self.keep_q = rows == warps * 16
         self.dtype = cutlass.Float16
 
@@ -99,7 +92,7 @@ class Attention:
         self.kernel(
             mQ, mK, mV, mO, scale * math.log2(math.e), sQ_layout, sK_layout, mma, load
         ).launch(
-            grid=(heads, tiles, 1) if self.heads_first else (tiles, heads, 1),
+            grid=(heads, tiles, 1) if self.causal else (tiles, heads, 1),
             block=(self.threads, 1, 1),
         )
 
@@ -118,13 +111,11 @@ class Attention:
     ):
         tid, _, _ = cute.arch.thread_idx()
         tile, head, _ = cute.arch.block_idx()
-        tiles, _, _ = cute.arch.grid_dim()
-        if cutlass.const_expr(self.heads_first):
-            head, tile, _ = cute.arch.block_idx()
-            _, tiles, _ = cute.arch.grid_dim()
         d = self.head_dim
         if cutlass.const_expr(self.causal):
-            tile = tiles - 1 - tile  # those with most keys begin first
+            # Those with most keys begin first, of all heads.
+            head, tile, _ = cute.arch.block_idx()
+            tile = cute.arch.grid_dim()[1] - 1 - tile
 
         gQ = cute.local_tile(mQ[None, None, head], (self.rows, d), (tile, 0))
         gK = cute.local_tile(mK[None, None, head], (self.columns, d), (None, 0))
@@ -168,19 +159,18 @@ class Attention:
         tSsK, tSrK = thr_k.partition_S(sK), thr_k.retile(rK)
         tOsV, tOrV = thr_v.partition_S(sVt), thr_v.retile(rV)
 
-        # Of each of the thread's two rows an atom: the maximum so far and the sum.
+        # Of each of the thread's two rows an atom: the maximum of the last base. Sums are those of
+        # weights times ones, eight columns of them.
         rows = cute.size(rO.shape[0][1]) * cute.size(rO, mode=[1])
         row_max = cute.make_rmem_tensor((rows,), cutlass.Float32)
-        row_sum = cute.make_rmem_tensor((rows,), cutlass.Float32)
         row_max.fill(-cutlass.Float32.inf)
-        row_sum.fill(0.0)
         narrow_mma = cute.make_tiled_mma(
             tiled_mma.op, (self.threads // 32, 1, 1), permutation_mnk=(self.threads // 2, 8, 16)
         )
         ones = narrow_mma.make_fragment_B(narrow_mma.partition_shape_B((8, 16)))
         ones.fill(1.0)
-        rL = cute.make_rmem_tensor(narrow_mma.partition_shape_C((self.rows, 8)), cutlass.Float32)
-        rL.fill(0.0)
+        sums = cute.make_rmem_tensor(narrow_mma.partition_shape_C((self.rows, 8)), cutlass.Float32)
+        sums.fill(0.0)
 
         coordinates = thr_mma.partition_C(cute.make_identity_tensor((self.rows, self.columns)))
         tiles = cute.size(gK, mode=[2])
@@ -210,15 +200,11 @@ class Attention:
                     tiled_mma.partition_shape_C((self.rows, self.columns)), cutlass.Float32
                 )
                 rS.fill(0.0)
-                steps = cute.size(rQ, mode=[2])
-                for k in cutlass.range_constexpr(steps + self.ahead):
-                    if cutlass.const_expr(k < steps):
-                        if cutlass.const_expr(not self.keep_q):
-                            cute.copy(copy_q, tSsQ[None, None, k], tSrQ[None, None, k])
-                        cute.copy(copy_k, tSsK[None, None, k, stage], tSrK[None, None, k])
-                    if cutlass.const_expr(k >= self.ahead):
-                        last = (None, None, k - self.ahead)
-                        cute.gemm(tiled_mma, rS, rQ[last], rK[last], rS)
+                for k in cutlass.range_constexpr(cute.size(rQ, mode=[2])):
+                    if cutlass.const_expr(not self.keep_q):
+                        cute.copy(copy_q, tSsQ[None, None, k], tSrQ[None, None, k])
+                    cute.copy(copy_k, tSsK[None, None, k, stage], tSrK[None, None, k])
+                    cute.gemm(tiled_mma, rS, rQ[None, None, k], rK[None, None, k], rS)
                 if cutlass.const_expr(self.stages == 1):
                     cute.arch.cp_async_wait_group(0)
                     cute.arch.sync_threads()
@@ -232,7 +218,7 @@ class Attention:
                             rS[i] = -cutlass.Float32.inf
 
                 rP = cute.make_fragment_like(rS, self.dtype)
-                bases = self.rescale(rS, rO, rL, row_max, row_sum, scale_log2)
+                bases = self.rescale(rS, rO, sums, row_max, scale_log2)
                 # ((2, 2), M, N) -> ((2, 2, 2), M, N / 2): two results are one operand A.
                 split = cute.logical_divide(rP.layout, (None, None, 2))
                 as_operand = cute.make_layout(
@@ -248,24 +234,17 @@ class Attention:
                     ),
                 )
                 rP_operand = cute.make_tensor(rP.iterator, as_operand)
-                steps = cute.size(rP_operand, mode=[2])
-                for k in cutlass.range_constexpr(steps + self.ahead):
-                    if cutlass.const_expr(k < steps):
-                        cute.copy(copy_v, tOsV[None, None, k, stage], tOrV[None, None, k])
-                        self.weights(rS, rP, bases, row_sum, scale_log2, k)
-                    if cutlass.const_expr(k >= self.ahead):
-                        last = (None, None, k - self.ahead)
-                        cute.gemm(tiled_mma, rO, rP_operand[last], rV[last], rO)
-                        if cutlass.const_expr(self.sums_by_mma):
-                            cute.gemm(narrow_mma, rL, rP_operand[last], ones[None, None, 0], rL)
+                for k in cutlass.range_constexpr(cute.size(rP_operand, mode=[2])):
+                    cute.copy(copy_v, tOsV[None, None, k, stage], tOrV[None, None, k])
+                    self.weights(rS, rP, bases, scale_log2, k)
+                    weights = rP_operand[None, None, k]
+                    cute.gemm(tiled_mma, rO, weights, rV[None, None, k], rO)
+                    cute.gemm(narrow_mma, sums, weights, ones[None, None, 0], sums)
 
         # Normalise and write.
-        out, sums = self.by_rows(rO), self.by_rows(rL)
+        out, sums_mn = self.by_rows(rO), self.by_rows(sums)
         for r in cutlass.range_constexpr(rows):
-            total = sums[r, 0]
-            if cutlass.const_expr(not self.sums_by_mma):
-                total = self.across_lanes(row_sum[r], lambda x, y: x + y)
-            out[r, None] = out[r, None].load() * cute.arch.rcp_approx(total)
+            out[r, None] = out[r, None].load() * cute.arch.rcp_approx(sums_mn[r, 0])
         result = cute.make_fragment_like(rO, self.dtype)
         result.store(rO.load().to(self.dtype))
         cute.autovec_copy(result, thr_mma.partition_C(gO))
@@ -292,7 +271,6 @@ class Attention:
         out: cute.Tensor,
         sums: cute.Tensor,
         row_max: cute.Tensor,
-        row_sum: cute.Tensor,
         scale_log2: cutlass.Float32,
     ):
         """Scale what there is for the new maxima, and return the bases of the weights."""
@@ -303,16 +281,13 @@ class Attention:
         for r in cutlass.range_constexpr(rows):
             highest[r] = scores_mn[r, None].load().reduce(cute.ReductionOp.MAX, row_max[r], 0)
             grown = cute.arch.fmax(grown, highest[r] - row_max[r])
-        slack = 0.0 if self.slack is None else self.slack
-        if self.slack is None or cute.arch.vote_any_sync(grown * scale_log2 > slack):
+        if cute.arch.vote_any_sync(grown * scale_log2 > self.slack):
             for r in cutlass.range_constexpr(rows):
                 now = self.across_lanes(highest[r], cute.arch.fmax)
                 shrink = cute.math.exp2((row_max[r] - now) * scale_log2, fastmath=True)
-                row_sum[r] = row_sum[r] * shrink
                 row_max[r] = now
-                out_mn[r, None] = out_mn[r, None].load() * shrink
-                if cutlass.const_expr(self.sums_by_mma):
-                    sums_mn[r, None] = sums_mn[r, None].load() * shrink
+                for line in (out_mn[r, None], sums_mn[r, None]):
+                    line.store(line.load() * shrink)
         bases = cute.make_rmem_tensor(row_max.layout, cutlass.Float32)
         bases.store(row_max.load() * scale_log2)
         return bases
@@ -323,7 +298,6 @@ class Attention:
         scores: cute.Tensor,
         operand: cute.Tensor,
         bases: cute.Tensor,
-        row_sum: cute.Tensor,
         scale_log2: cutlass.Float32,
         k: cutlass.Constexpr,
     ):
@@ -333,15 +307,12 @@ class Attention:
             for i in cutlass.range_constexpr(cute.size(tile)):
                 r = i % 4 // 2 + i // 4 * 2  # of four results two are in a row
                 tile[i] = cute.math.exp2(tile[i] * scale_log2 - bases[r], fastmath=True)
-                if cutlass.const_expr(not self.sums_by_mma):
-                    row_sum[r] += tile[i]
             operand[None, None, n].store(tile.load().to(self.dtype))
 
 
 def run():
-    check(64, 32, 2, causal=True, sums_by_mma=True)
-    check(128, 32, 1, rows=64, stages=2, causal=False, slack=1.0, sums_by_mma=True)
-    check(128, 32, 1, rows=64, causal=True, ahead=True, slack=8.0, heads_first=True)
+    check(64, 32, 2, causal=True, slack=0.0)
+    check(128, 32, 1, rows=64, stages=2, causal=False, slack=1.0)
 
 
 def check(length, head_dim, heads, **config):

@@ -1,13 +1,9 @@
 """C = A B^T on Hopper: resident blocks whose two multiplying warp groups share a tile, or take
 turns (ping-pong): one multiplies while the other writes its results.
-
-With scales, of 1 x 128 elements of A and of 128 x 128 of B, the products of 128 elements of K are
-added to the sum after they are scaled: a second accumulator.
 """
 
 import enum
 
-import ml_dtypes
 import numpy as np
 
 import basedsl_cute as cutlass
@@ -35,15 +31,7 @@ class HopperGemm:
         cluster_shape_mn=(1, 1),
         pingpong=True,
         swizzle_size=1,
-        overlap=1,
-        batch=1,
     ):
-        self.overlap = (
-            overlap  # so many scaled products in a row: each is added while the next runs
-        )
-        # Scales of so many steps are loaded together, a batch ahead. With 1 the loop carries those
-        # of the next step: to move them to its registers it waits for a load it has just made.
-        self.batch = batch
         self.swizzle_size = swizzle_size  # tiles side by side, which share what is in the L2 cache
         self.acc_dtype = acc_dtype
         self.pingpong = pingpong
@@ -69,7 +57,6 @@ class HopperGemm:
         mD: cute.Tensor,
         max_active_clusters: cutlass.Int32,
         stream,
-        scales=None,
     ):
         self.a_dtype, self.b_dtype, self.d_dtype = mA.element_type, mB.element_type, mD.element_type
         self.a_layout, self.b_layout, self.d_layout = (
@@ -165,7 +152,6 @@ class HopperGemm:
             self.b_smem,
             self.epi_smem,
             self.tile_sched_params,
-            scales,
         ).launch(
             grid=grid,
             block=[self.threads_per_cta, 1, 1],
@@ -209,7 +195,6 @@ class HopperGemm:
         b_smem: cute.ComposedLayout,
         epi_smem: cute.ComposedLayout,
         params: utils.PersistentTileSchedulerParams,
-        scales,
     ):
         tidx, _, _ = cute.arch.thread_idx()
         warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
@@ -320,9 +305,6 @@ class HopperGemm:
             acc = cute.make_rmem_tensor(
                 tiled_mma.partition_shape_C(self.tile_shape_mnk[:2]), self.acc_dtype
             )
-            part, other = cute.make_rmem_tensor_like(acc), cute.make_rmem_tensor_like(acc)
-            coords = cute.make_identity_tensor(self.tile_shape_mnk[:2])
-            thread_rows = tiled_mma.get_slice(tidx).partition_C(coords)[0][0]
             read = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, self.ab_stage)
             release = pipeline.make_pipeline_state(
                 pipeline.PipelineUserType.Consumer, self.ab_stage
@@ -357,86 +339,31 @@ class HopperGemm:
                 t = work.tile_idx
                 if cutlass.const_expr(self.pingpong):
                     math_order.wait()
-                if cutlass.const_expr(scales is not None):
-                    acc.fill(0.0)
-                    row = thread_rows + t[0] * self.tile_shape_mnk[0]
-                    last = mD.shape[0] - 1
-                    scales_upper = scales[0][cutlass.min(row, last), None]
-                    scales_lower = scales[0][cutlass.min(row + 8, last), None]
-                    scales_b = scales[1][t[1] * self.tile_shape_mnk[1] // 128, None]
-                    loaded = scales_upper, scales_lower, scales_b
-                    # Scales are loaded two steps before they are needed.
-                    final = k_tile_cnt - 1
-                    now = self.scales_of(loaded, 0)
-                    ahead = self.scales_of(loaded, cutlass.min(1, final))
-                    grouped = 0
-                    if cutlass.const_expr(self.overlap > 1):
-                        grouped = k_tile_cnt // self.overlap * self.overlap
-                    for k_tile in cutlass.range(0, grouped, self.overlap, unroll=1):
-                        # One product runs while the one before it is added.
-                        self.multiply(mainloop, tiled_mma, part, tCrA, tCrB, read)
-                        read.advance()
-                        for i in cutlass.range_constexpr(1, self.overlap + 1):
-                            later = self.scales_of(loaded, cutlass.min(k_tile + i + 1, final))
-                            new, old = (part, other) if i % 2 == 0 else (other, part)
-                            if cutlass.const_expr(i < self.overlap):
-                                self.multiply(mainloop, tiled_mma, new, tCrA, tCrB, read)
-                                read.advance()
-                            warpgroup.wait_group(1 if i < self.overlap else 0)
-                            mainloop.consumer_release(release)
-                            release.advance()
-                            self.add(acc, old, now)
-                            now, ahead = ahead, later
-                    if cutlass.const_expr(self.batch > 1):
-                        grouped = k_tile_cnt // self.batch * self.batch
-                        these = self.batch_of(loaded, 0, final)
-                        for k_tile in cutlass.range(0, grouped, self.batch, unroll=1):
-                            others = self.batch_of(loaded, k_tile + self.batch, final)
-                            for i in cutlass.range_constexpr(self.batch):
-                                self.multiply(mainloop, tiled_mma, part, tCrA, tCrB, read)
-                                read.advance()
-                                warpgroup.wait_group(0)
-                                mainloop.consumer_release(release)
-                                release.advance()
-                                self.add(acc, part, these[i])
-                            these = others
-                        now = self.scales_of(loaded, cutlass.min(grouped, final))
-                        ahead = self.scales_of(loaded, cutlass.min(grouped + 1, final))
-                    for k_tile in cutlass.range(grouped, k_tile_cnt, unroll=1):
-                        later = self.scales_of(loaded, cutlass.min(k_tile + 2, final))
-                        self.multiply(mainloop, tiled_mma, part, tCrA, tCrB, read)
-                        read.advance()
-                        warpgroup.wait_group(0)
+                tiled_mma.set(warpgroup.Field.ACCUMULATE, False)
+                warpgroup.fence()
+                peek = cutlass.Boolean(1)
+                if 0 < k_tile_cnt:
+                    peek = mainloop.consumer_try_wait(read)
+                for k_tile in cutlass.range(k_tile_cnt, unroll=1):
+                    mainloop.consumer_wait(read, peek)
+                    warpgroup.fence()
+                    for kb in cutlass.range(num_k_blocks, unroll_full=True):
+                        c = (None, None, kb, read.index)
+                        cute.gemm(tiled_mma, acc, tCrA[c], tCrB[c], acc)
+                        tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
+                    warpgroup.commit_group()
+                    # This tile's products run while the next is waited for.
+                    warpgroup.wait_group(1)
+                    if k_tile > 0:
                         mainloop.consumer_release(release)
                         release.advance()
-                        self.add(acc, part, now)
-                        now, ahead = ahead, later
-                else:
-                    tiled_mma.set(warpgroup.Field.ACCUMULATE, False)
-                    warpgroup.fence()
+                    read.advance()
                     peek = cutlass.Boolean(1)
-                    if 0 < k_tile_cnt:
+                    if k_tile + 1 < k_tile_cnt:
                         peek = mainloop.consumer_try_wait(read)
-                    for k_tile in cutlass.range(k_tile_cnt, unroll=1):
-                        mainloop.consumer_wait(read, peek)
-                        warpgroup.fence()
-                        for kb in cutlass.range(num_k_blocks, unroll_full=True):
-                            c = (None, None, kb, read.index)
-                            cute.gemm(tiled_mma, acc, tCrA[c], tCrB[c], acc)
-                            tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
-                        warpgroup.commit_group()
-                        # This tile's products run while the next is waited for.
-                        warpgroup.wait_group(1)
-                        if k_tile > 0:
-                            mainloop.consumer_release(release)
-                            release.advance()
-                        read.advance()
-                        peek = cutlass.Boolean(1)
-                        if k_tile + 1 < k_tile_cnt:
-                            peek = mainloop.consumer_try_wait(read)
-                    warpgroup.wait_group(0)
-                    mainloop.consumer_release(release)
-                    release.advance()
+                warpgroup.wait_group(0)
+                mainloop.consumer_release(release)
+                release.advance()
                 if cutlass.const_expr(self.pingpong):
                     math_order.arrive()
                     math_order.wait()
@@ -453,35 +380,6 @@ class HopperGemm:
                     sched.advance_to_next_work()
                 work = sched.get_current_work()
             store.producer_tail()
-
-    @cute.jit
-    def multiply(self, mainloop, tiled_mma: cute.TiledMma, part, tCrA, tCrB, read):
-        """Issue the products of one stage, which replace `part`."""
-        mainloop.consumer_wait(read)
-        tiled_mma.set(warpgroup.Field.ACCUMULATE, False)
-        warpgroup.fence()
-        for kb in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
-            c = (None, None, kb, read.index)
-            cute.gemm(tiled_mma, part, tCrA[c], tCrB[c], part)
-            tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
-        warpgroup.commit_group()
-
-    @cute.jit
-    def batch_of(self, loaded, step, final):
-        return tuple(
-            self.scales_of(loaded, cutlass.min(step + i, final)) for i in range(self.batch)
-        )
-
-    @cute.jit
-    def scales_of(self, loaded, step):
-        return tuple(x[step] for x in loaded)
-
-    @cute.jit
-    def add(self, acc: cute.Tensor, part: cute.Tensor, scales):
-        upper, lower = scales[0] * scales[2], scales[1] * scales[2]
-        # Of four results of a thread the first two are in its upper row.
-        for i in cutlass.range_constexpr(cute.size(acc)):
-            acc[i] += part[i] * (upper if i % 4 < 2 else lower)
 
     @cute.jit
     def epilogue(
@@ -567,31 +465,6 @@ def check(m=200, n=136, k=136, l=2, tile=(64, 64), pingpong=True, cluster=(1, 1)
     )
 
 
-def check_scaled(m=200, n=256, k=384, cluster=(2, 1), swizzle=2, overlap=1, batch=1):
-    rng = np.random.default_rng(2)
-    A, B = (rng.integers(-4, 5, (x, k)).astype(ml_dtypes.float8_e4m3fn) for x in (m, n))
-    D = np.zeros((m, n), ml_dtypes.bfloat16)
-    sa = (2.0 ** rng.integers(-2, 3, (m, k // 128))).astype(np.float32)
-    sb = (2.0 ** rng.integers(-2, 3, (n // 128, k // 128))).astype(np.float32)
-    va, vb = (from_dlpack(x.view(np.uint8)[..., None], assumed_align=16) for x in (A, B))
-    for v in (va, vb):
-        v.element_type = cutlass.Float8E4M3FN
-    va, vb, vd = (
-        v.mark_layout_dynamic(leading_dim=1)
-        for v in (va, vb, from_dlpack(D[..., None], assumed_align=16))
-    )
-    scales = tuple(from_dlpack(x).mark_layout_dynamic(leading_dim=1) for x in (sa, sb))
-    st = cutlass.cuda.default_stream()
-    gemm = HopperGemm(cutlass.Float32, (128, 128), cluster, False, swizzle, overlap, batch)
-    f = cute.compile(gemm, va, vb, vd, 1, st, scales)
-    f(va, vb, vd, 1, st, scales)
-    wide = A.astype(np.float32) * np.repeat(sa, 128, 1)
-    other = B.astype(np.float32) * np.repeat(np.repeat(sb, 128, 1), 128, 0)
-    np.testing.assert_array_equal(D, (wide @ other.T).astype(ml_dtypes.bfloat16))
-
-
 def run():
     check(c="m", k=72)
     check(pingpong=False, tile=(128, 64), cluster=(1, 2), l=1)
-    check_scaled(overlap=2)
-    check_scaled(batch=2)

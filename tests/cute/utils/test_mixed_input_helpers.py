@@ -84,6 +84,48 @@ def test_atoms_of_the_transform():
         )
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            lambda: mixed.get_gmem_layout_scale((128, 64), 1, 64, MN),
+            r"takes the \(M, K, L\) of A, not \(128, 64\)",
+        ),
+        (
+            lambda: mixed.get_copy_atom_a_transform(
+                cute.BFloat16, False, OperandSource.TMEM, (128, 64), cute.Int8
+            ),
+            r"A of shape \(\(M, K\), MMA_M, MMA_K, stage\), not \(128, 64\)",
+        ),
+        (lambda: mixed.cvt_tensor_a(3, cute.BFloat16), "converts registers or a vector of them"),
+    ],
+)
+def test_what_does_not_fit(wrong, message):
+    with pytest.raises(DSLError, match=message):
+        wrong()
+
+
+@cute.jit
+def partitioned(tiles: cute.Constexpr):
+    pointer = cute.make_ptr(cute.Int8, 0, "smem", assumed_align=128)
+    flat = cute.make_tensor(pointer, tiles)
+    mixed.transform_partition(
+        OperandSource.SMEM, mixed.TransformMode.ConvertOnly, None, None, flat, flat, 0
+    )
+
+
+@pytest.mark.parametrize(
+    ("layout", "message"),
+    [
+        (cute.make_layout((128, 64)), "transform_partition takes A of shape"),
+        (tcgen05.make_smem_layout_atom("K_SW64", cute.Int8), "with the swizzle on the pointer"),
+    ],
+)
+def test_tensors_that_are_no_operand(sim, layout, message):
+    with pytest.raises(DSLError, match=message):
+        cute.compile(partitioned, layout)
+
+
 def test_what_is_not_offered():
     with pytest.raises(DSLError, match="no public description has their order"):
         mixed.cvt_tensor_a(None, cute.BFloat16, True)

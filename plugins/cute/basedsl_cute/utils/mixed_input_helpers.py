@@ -112,6 +112,8 @@ def get_gmem_layout_scale(
     `scale_major_mode` says which granules are contiguous, those along K or along M; batches follow
     each other. Factors of the last granules count where the granularity does not divide A.
     """
+    if algebra.rank(shape_mkl) != 3:
+        raise DSLTypeError(f"get_gmem_layout_scale takes the (M, K, L) of A, not {shape_mkl}")
     m, k, batches = shape_mkl
     rows = algebra.ceil_div(m, scale_granularity_m)
     columns = algebra.ceil_div(k, scale_granularity_k)
@@ -189,7 +191,7 @@ def get_copy_atom_a_transform(
     a row of up to 256 elements at once. Raises DSLTypeError for a block with other than 128 rows,
     which do not lie there one to a lane.
     """
-    (m, k), mma_m, mma_k, *_ = a_smem_shape
+    m, k, mma_m, mma_k, _ = _operand_shape("get_copy_atom_a_transform", a_smem_shape)
     columns = int(algebra.size(k)) * int(algebra.size(mma_k))
     if transform_a_source is OperandSource.TMEM:
         rows = int(algebra.size(m)) * int(algebra.size(mma_m))
@@ -212,10 +214,27 @@ def get_copy_atom_a_transform(
     return make_copy_atom(CopyUniversalOp(), a_dtype, num_bits_per_copy=bits), store
 
 
+def _operand_shape(caller: str, shape: Any) -> tuple[Any, Any, Any, Any, tuple[Any, ...]]:
+    """Return M, K, MMA_M, MMA_K and further modes of a shape; DSLTypeError for another profile."""
+    match shape:
+        case ((m, k), mma_m, mma_k, *rest):
+            return m, k, mma_m, mma_k, tuple(rest)
+    raise DSLTypeError(
+        f"{caller} takes A of shape ((M, K), MMA_M, MMA_K, stage), not {shape}",
+        hint="allocate it with a layout of compute_smem_layout()",
+    )
+
+
 def _by_rows(tensor: Tensor) -> Tensor:
     """Return ((M, K), MMA_M, MMA_K, ...) as ((M, MMA_M), (K, MMA_K), ...)."""
-    (m, k), mma_m, mma_k, *rest = tensor.layout.shape
-    (dm, dk), d_mma_m, d_mma_k, *steps = tensor.layout.stride
+    caller = "transform_partition"
+    if not isinstance(tensor, Tensor) or not isinstance(tensor.layout, algebra.Layout):
+        raise DSLTypeError(
+            f"{caller} takes tensors with the swizzle on the pointer, not {tensor}",
+            hint="allocate_tensor(dtype, layout.outer, 1024, swizzle=layout.inner)",
+        )
+    m, k, mma_m, mma_k, rest = _operand_shape(caller, tensor.layout.shape)
+    dm, dk, d_mma_m, d_mma_k, steps = _operand_shape(caller, tensor.layout.stride)
     layout = algebra.Layout(((m, mma_m), (k, mma_k), *rest), ((dm, d_mma_m), (dk, d_mma_k), *steps))
     return Tensor(tensor.iterator, layout)
 
@@ -279,6 +298,8 @@ def cvt_tensor_a(
             hint="leave A in its own order, and pass shuffle=False",
         )
     values = tensor.load() if isinstance(tensor, Tensor) else tensor
+    if not isinstance(values, TensorSSA):
+        raise DSLTypeError(f"cvt_tensor_a converts registers or a vector of them, not {tensor}")
     return values.to(mma_dtype)
 
 

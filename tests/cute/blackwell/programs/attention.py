@@ -34,7 +34,7 @@ class Fmha:
         self.threads = 192
         self.kv_stage, self.q_stage = 3, 1
         self.tmem_s_offset, self.tmem_p_offset, self.tmem_o_offset = 0, 128, 256
-        self.num_regs_other, self.num_regs_softmax = 80, 208
+        self.num_regs_other, self.num_regs_softmax = 112, 240
 
     @cute.jit
     def __call__(

@@ -288,6 +288,7 @@ class BlockwiseGemmKernel:
         pipeline.pipeline_init_wait(cluster_shape_mn=vmnk)
 
         if warp_idx == self.sched_warp_id:
+            cute.arch.setmaxregister_decrease(120)
             sched = utils.StaticPersistentTileScheduler.create(
                 params, cute.arch.block_idx(), cute.arch.grid_dim()
             )
@@ -327,6 +328,7 @@ class BlockwiseGemmKernel:
             is_valid_tile = self.next_tile(tile_info_pipeline, info_state, sInfo, tile_info)
 
         if warp_idx == self.tma_warp_id:
+            cute.arch.setmaxregister_decrease(120)
             ab_state = pipeline.make_pipeline_state(
                 pipeline.PipelineUserType.Producer, self.num_ab_stage
             )
@@ -354,6 +356,7 @@ class BlockwiseGemmKernel:
             ab_pipeline.producer_tail(ab_state)
 
         if warp_idx == self.scale_warp_id:
+            cute.arch.setmaxregister_decrease(120)
             lane = cute.arch.lane_idx()
             s_state = pipeline.make_pipeline_state(
                 pipeline.PipelineUserType.Producer, self.num_scale_stage
@@ -394,6 +397,7 @@ class BlockwiseGemmKernel:
             scale_pipeline.producer_tail(s_state)
 
         if warp_idx == self.mma_warp_id:
+            cute.arch.setmaxregister_decrease(120)
             tmem.wait_for_alloc()
             base = cute.make_tensor(tmem.retrieve_ptr(self.acc_dtype), fake.layout)
             ab_state = pipeline.make_pipeline_state(
@@ -427,15 +431,14 @@ class BlockwiseGemmKernel:
             acc_pipeline.producer_tail(acc_state)
 
         if warp_idx <= self.acc_update_warp_id[-1]:
+            cute.arch.setmaxregister_increase(232)
             tmem.wait_for_alloc()
             ptr = tmem.retrieve_ptr(self.acc_dtype)
             base = cute.make_tensor(ptr, fake.layout)
             final = cute.make_tensor(
                 base.iterator + tcgen05.find_tmem_tensor_col_offset(base), final_fake.layout
             )
-            t2r, r2t, tAcc, tFinal, rAcc, rFinal, tRows = self.acc_update_copies(
-                tidx, base, final, thr
-            )
+            t2r, r2t, tAcc, tFinal, rAcc, rFinal, tRows = self.acc_update_copies(tidx, base, final)
             acc_state = pipeline.make_pipeline_state(
                 pipeline.PipelineUserType.Consumer, self.num_acc_stage
             )
@@ -450,10 +453,14 @@ class BlockwiseGemmKernel:
                 for k in cutlass.range(k_tiles, unroll=1):
                     scale_pipeline.consumer_wait(s_state)
                     acc_pipeline.consumer_wait(acc_state)
-                    cute.copy(t2r, tAcc[(None, None, None, acc_state.index)], rAcc)
                     sb = sSFB[s_state.index]
-                    for i in cutlass.range(cute.size(rAcc), unroll_full=True):
-                        rFinal[i] = rFinal[i] + rAcc[i] * (sSFA[(tRows[i][0], s_state.index)] * sb)
+                    for j in cutlass.range_constexpr(cute.size(tRows, mode=[2])):
+                        part = (None, None, j)
+                        cute.copy(t2r, tAcc[(*part, acc_state.index)], rAcc)
+                        rPart, rows = rFinal[part], tRows[part]
+                        for i in cutlass.range(cute.size(rAcc), unroll_full=True):
+                            scale = sSFA[(rows[i][0], s_state.index)] * sb
+                            rPart[i] = rPart[i] + rAcc[i] * scale
                     cute.arch.fence_view_async_tmem_load()
                     acc_pipeline.consumer_release(acc_state)
                     acc_state.advance()
@@ -468,6 +475,7 @@ class BlockwiseGemmKernel:
             epi_pipeline.producer_tail(epi_state)
 
         if warp_idx <= self.epilog_warp_id[-1] and warp_idx >= self.epilog_warp_id[0]:
+            cute.arch.setmaxregister_decrease(120)
             tmem.allocate(512)
             tmem.wait_for_alloc()
             ptr = tmem.retrieve_ptr(self.acc_dtype)
@@ -534,15 +542,10 @@ class BlockwiseGemmKernel:
         state.advance()
         return tile_info[3] == 1
 
-    def acc_update_copies(self, tidx, base, final, thr):
-        rep = self.cta_tile_shape_mnk[1] // 8
-        load = cute.make_copy_atom(
-            tcgen05.Ld16x256bOp(tcgen05.Repetition(min(rep, 16)), tcgen05.Pack.NONE), self.acc_dtype
-        )
-        store = cute.make_copy_atom(
-            tcgen05.St16x256bOp(tcgen05.Repetition(min(rep, 16)), tcgen05.Unpack.NONE),
-            self.acc_dtype,
-        )
+    def acc_update_copies(self, tidx, base, final):
+        x4, dtype = tcgen05.Repetition.x4, self.acc_dtype
+        load = cute.make_copy_atom(tcgen05.Ld16x256bOp(x4, tcgen05.Pack.NONE), dtype)
+        store = cute.make_copy_atom(tcgen05.St16x256bOp(x4, tcgen05.Unpack.NONE), dtype)
         t = base[((None, None), 0, 0, None)]
         f = final[((None, None), 0, 0, 0)]
         t2r = tcgen05.make_tmem_copy(load, t[(None, None, 0)])
@@ -550,7 +553,7 @@ class BlockwiseGemmKernel:
         tl, ts = t2r.get_slice(tidx), r2t.get_slice(tidx)
         ident = cute.make_identity_tensor(self.cta_tile_shape_mnk[:2])
         rows = tl.partition_D(ident)
-        r = cute.make_rmem_tensor(rows.shape, self.acc_dtype)
+        r = cute.make_rmem_tensor(rows[(None, None, 0)].shape, self.acc_dtype)
         rf = cute.make_rmem_tensor(rows.shape, self.acc_dtype)
         return t2r, r2t, tl.partition_S(t), ts.partition_D(f), r, rf, rows
 

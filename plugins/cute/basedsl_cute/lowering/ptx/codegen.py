@@ -25,15 +25,14 @@ from basedsl_cute.lowering.ptx.link import link
 from basedsl_cute.lowering.ptx.ptx_only import restore_parameters
 
 # One pass takes arith, cf, gpu, math (as libdevice calls) and vector to llvm and nvvm, the next
-# turns nvvm ops without an intrinsic into inline PTX.
+# turns nvvm ops without an intrinsic into inline PTX. LLVM itself is faster at what `canonicalize`
+# and `cse` would do here, and makes the same PTX.
 TO_NVVM = (
     "gpu.module("
     "convert-scf-to-cf,"
     "convert-gpu-to-nvvm,"
     "convert-nvvm-to-llvm,"
-    "reconcile-unrealized-casts,"
-    "canonicalize,"
-    "cse)"
+    "reconcile-unrealized-casts)"
 )
 
 

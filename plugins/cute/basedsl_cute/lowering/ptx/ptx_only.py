@@ -65,6 +65,7 @@ from basedsl_cute.lowering.ptx import (
 )
 from basedsl_cute.lowering.ptx.predicated_stores import join_stores
 from basedsl_cute.lowering.ptx.register_arrays import split_store
+from basedsl_cute.lowering.ptx.stack_slots import has_alternative, name_slots
 from basedsl_cute.lowering.required import require
 
 # A rule takes the operation: a cute one as an instance of the class that declares it.
@@ -145,6 +146,8 @@ class PtxRewriter(Builder):
                 self.floats.retype(name, op)
         if self.floats.in_parameters:
             self._convert_arguments(module)
+        if any(name == "scf.if" and has_alternative(op) for name, op, _ in ops):
+            name_slots(self.ir, [op for name, op, _ in ops if name == "gpu.func"])
         return {name for name, _, _ in ops}
 
     def _convert_arguments(self, module: Any) -> None:

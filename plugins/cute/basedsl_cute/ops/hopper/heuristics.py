@@ -44,7 +44,11 @@ _MOST_ROWS = 192
 _MOST_COLUMNS = {1: 256, 2: 256, 3: 176}
 _LEAST_TO_BALANCE = 2.0  # microseconds of loads from device memory
 _FEW = 16  # rows, for which they were slower
-_MOST_STAGES, _LEAST_STAGES = 16, 4  # of blocks that share the loads of the shorter mode
+_LEAST_STAGES = 8  # of blocks that share the loads of the shorter mode
+_LOADING_TOGETHER = 0.6  # as `_LOADING`, of blocks that share loads
+_LONG_K = 2048 * 16  # bits of K from which they do
+_MANY_ROUNDS = 40.0  # microseconds of loads of all blocks of a cluster, in rounds
+_LONG = 4.0  # microseconds of loads, from which room for the next kernel is worth fewer stages
 _MOST_ROUNDS = 2  # of tiles over the multiprocessors, where blocks of a cluster share K
 
 _CLOCK = 1750.0  # cycles in a microsecond
@@ -70,6 +74,7 @@ _HOPPER = (1.0, 1.2)  # offset (microseconds) and factor on the model of `ops.ho
 # columns, for a K above 1,024.
 _SHARED = {(64, 32): 1.1, (64, 64): 1.12, (128, 16): 0.95, (128, 96): 1.1}
 _PAIRS_OF_64 = 1.2
+_TILES_OF_144 = 0.94  # of 128 rows, where K is contiguous
 _NARROW_PAIRS = 1.3  # of tiles of up to 96 columns in pairs along N, for a K below 4,096
 
 
@@ -108,7 +113,27 @@ def choose_hopper_kernel(
         if time < best:
             made = parallel_split_k.Config(parts, cfg, _sharing(m, n, parts, processors))
             best, found = time, (time, "hopper parts", made)
+    if isinstance(found[2], parallel_split_k.Config):
+        return found[1], _parts_that_share(found[2], m, n, k * bits, bits, processors)
     return found[1:]
+
+
+def _parts_that_share(
+    cfg: parallel_split_k.Config, m: int, n: int, k_bits: int, bits: int, processors: int
+) -> parallel_split_k.Config:
+    """The configuration for a C of two tiles of 64 rows, with a part of K for each pair of blocks,
+    which share B.
+    """
+    parts = processors // 2
+    parts = 1 << parts.bit_length() - 1
+    if not (64 < m <= 128 and 32 < n <= 128) or k_bits % (1024 * parts):
+        return cfg
+    if k_bits // (1024 * parts) < _MIN_STEPS_OF_PART:
+        return cfg
+    columns = -(-n // 16) * 16
+    stages = min(9, (SHARED_MEMORY - 2048) // ((64 + columns) * 128))
+    inner = Config((64, columns, 1024 // bits), stages, sharing=2)
+    return parallel_split_k.Config(parts, inner, 8)
 
 
 def ranked_hopper_kernels(
@@ -195,6 +220,7 @@ def _timed_split(
     once = _memory_time(m, n, k, batches, bits, bits_of_c)
     every = [
         *_configurations(bits, m < n),
+        *sharing_configurations(m, n, k, bits, processors),
         *(
             Config((rows, columns, 1024 // bits), 6 if rows == 64 else 5, rows // 64, split, m < n)
             for rows, columns in ((64, 96), (64, 128), (128, 64), (128, 96), (128, 128))
@@ -211,7 +237,7 @@ def _sharing(m: int, n: int, parts: int, processors: int) -> int:
     blocks = m * n // (parallel_split_k.VECTOR * parallel_split_k.THREADS)
     while sharing < min(8, parts // 2) and 2 * sharing * blocks <= processors:
         sharing *= 2
-    return sharing
+    return max(sharing, 2) if blocks <= 2 * processors else sharing
 
 
 def _one_kernel(
@@ -238,15 +264,26 @@ def _one_kernel(
             its = _estimated_time(other, m, n, k, 1, bits, once, processors)
             if its < time:
                 time, cfg = its, other
+    for other in sharing_configurations(m, n, k, bits, processors) if batches == 1 else ():
+        its = _estimated_time(other, m, n, k, 1, bits, once, processors)
+        if its <= time:
+            time, cfg = its, other
     if stores:
-        its, hopper = _fastest_hopper(m, n, k, batches, bits, bits_of_c, processors)
+        its, hopper = _fastest_hopper(m, n, k, batches, bits, bits_of_c, processors, balances)
         if its <= time:
             return its, "hopper", hopper
-    return time, "hopper split", cfg
+    return time, "hopper split", _with_room(cfg, once)
 
 
 def _fastest_hopper(
-    m: int, n: int, k: int, batches: int, bits: int, bits_of_c: int, processors: int
+    m: int,
+    n: int,
+    k: int,
+    batches: int,
+    bits: int,
+    bits_of_c: int,
+    processors: int,
+    balances: bool,
 ) -> tuple[float, Any]:
     """The time (microseconds) and configuration of the fastest persistent kernel: one of the usual
     ones, unless one of the others is worth being compiled.
@@ -259,6 +296,8 @@ def _fastest_hopper(
         loading = max(1.0, _LOADING * processors / min(tiles, processors))
         rows, columns, _ = cfg.tile
         factor = 1.0
+        if (rows, columns) == (128, 144) and balances:
+            factor = _TILES_OF_144
         if rows == 64 and columns > 96 and cfg.cluster != (1, 1) and k * bits > 1024 * 16:
             factor = _PAIRS_OF_64
         if rows > 64 and columns <= 96 and cfg.cluster == (1, 2) and k * bits / 16 < 4096:
@@ -272,7 +311,20 @@ def _fastest_hopper(
         time, cfg = min(((timed(cfg), cfg) for cfg in kind), key=lambda found: found[0])
         if time < _WORTH * best:
             best, found = time, cfg
-    return best, found
+    return best, _sharing_more(found, m, n, k * bits, batches, processors)
+
+
+def _sharing_more(cfg: Any, m: int, n: int, k_bits: int, batches: int, processors: int) -> Any:
+    """The configuration whose blocks load less together, where all of them run at once."""
+    rows, columns, _ = cfg.tile
+    tiles = -(-m // rows) * -(-n // columns) * batches
+    if cfg.tile[:2] == (64, 96) and cfg.cluster == (2, 1) and m % (4 * rows) == 0:
+        if tiles <= processors * 10 // 11:
+            return replace(cfg, cluster=(4, 1))
+    if cfg.tile[:2] == (128, 160) and cfg.defers(16) and k_bits >= 2 * _LONG_K:
+        if m % 256 == 0 and tiles <= 2 * processors:  # one round of tiles twice as tall
+            return replace(cfg, tile=(256, *cfg.tile[1:]), stages=3)
+    return cfg
 
 
 def _memory_time(m: int, n: int, k: int, batches: int, bits: int, bits_of_c: int) -> float:
@@ -312,26 +364,48 @@ def balanced_configurations(m: int, n: int, bits: int, processors: int) -> list[
     return found
 
 
-def sharing_configurations(m: int, n: int, bits: int) -> list[Config]:
-    """The configurations of `split_k_gemm` for few rows or columns, in which blocks of a cluster
-    have neighbouring tiles with all of the shorter mode, and load it for each other.
+def sharing_configurations(m: int, n: int, k: int, bits: int, processors: int) -> list[Config]:
+    """The configurations of `split_k_gemm` for few rows or columns and one round of tiles, in which
+    blocks of a cluster have neighbouring tiles with all of the shorter mode, and load it for each
+    other. Those of other extents were not faster (bench/results).
     """
     shorter, longer = min(m, n), max(m, n)
     unit = 16 if bits == 8 else 8
     columns = -(-shorter // unit) * unit
-    if columns > _MOST_ROWS:
-        return []
     found = []
-    for rows in (64, 128):
-        for blocks in (1, 2):
-            for sharing in (2, 4):
-                free = SHARED_MEMORY // blocks - 2048
-                stages = min(_MOST_STAGES, free // ((rows + columns) * 128))
-                if stages >= _LEAST_STAGES and longer >= rows * sharing:
-                    tile = (rows, columns, 1024 // bits)
-                    made = Config(tile, stages, rows // 64, swap=m < n, sharing=sharing)
-                    found.append(replace(made, blocks_per_sm=blocks))
+    for rows, most in ((64, 4), (128, 8)):
+        tiles = -(-longer // rows)
+        # Clusters of 4 and 8 blocks leave some multiprocessors idle.
+        if k * bits < _LONG_K or not processors // 2 <= tiles <= processors * 10 // 11:
+            continue
+        if columns > 128 or not (32 < columns <= 64 if rows == 128 else not 16 < columns <= 64):
+            continue
+        sharing = most
+        while tiles % sharing:
+            sharing //= 2
+        if sharing < most // 2:
+            continue
+        # With two blocks on a multiprocessor the next kernel's begin before these end.
+        for blocks in (2, 1):
+            stages = min(16, (SHARED_MEMORY // blocks - 2048) // ((rows + columns) * 128))
+            if stages >= _LEAST_STAGES:
+                made = Config((rows, columns, 1024 // bits), stages, rows // 64, swap=m < n)
+                found.append(replace(made, sharing=sharing, blocks_per_sm=blocks))
+                break
     return found
+
+
+def _with_room(cfg: Config, time: float) -> Config:
+    """The configuration with as few stages as leave the next kernel's blocks room, where a block
+    has few loads in flight: the next kernel begins sooner.
+    """
+    is_narrow = cfg.tile[0] == 64 and cfg.tile[1] <= 16
+    if cfg.tile[:2] == (64, 32) and cfg.split == 1 and cfg.swap and time > _MANY_ROUNDS:
+        tile = (128, *cfg.tile[1:])
+        return replace(cfg, tile=tile, consumers=2, stages=5, sharing=2, blocks_per_sm=2)
+    if is_narrow and cfg.split > 1 and cfg.blocks_per_sm == 1 and time > _LONG:
+        return replace(cfg, stages=7, blocks_per_sm=3)
+    return cfg
 
 
 def _is_candidate(cfg: Config, shorter: int) -> bool:
@@ -366,18 +440,23 @@ def _estimated_time(
     usable = processors if cfg.split < 3 else processors * 10 // 11
     places = max(1, usable // cfg.split) * cfg.split * cfg.blocks_per_sm
     rounds = -(-blocks // places)
-    together = max(-(-min(blocks, places) // processors), 1.4 if cfg.blocks_per_sm > 1 else 1)
+    together = max(
+        -(-min(blocks, places) // processors),
+        1.4 if cfg.blocks_per_sm > 1 and cfg.sharing == 1 else 1,
+    )
     step = max(rows * max(columns, 16) / 32, (rows + columns) * 128 / _L2_TO_SM)
     out = rows * columns * _EPILOGUE * (1 if cfg.split == 1 else 2)
     # One resident block multiplies while another is in its epilogue.
     alone = max(together * steps * step, together * out, steps * step + out)
     loaded = blocks * steps * 128 * (min(rows, across) + min(columns, along) / cfg.sharing)
-    once *= max(1.0, _LOADING * processors / min(blocks, processors))
+    loading = _LOADING_TOGETHER if cfg.sharing > 1 else _LOADING
+    once *= max(1.0, loading * processors / min(blocks, processors))
     # The tiles along the shorter mode: the longer operand is loaded for each.
     repeated = -(-along // columns) if along <= across else -(-across // rows)
     once *= 1 + _RELOADED * (repeated - 1)
     if rounds > 1:
         once *= rounds * places / blocks  # not all blocks load in the last round
     begin = _KERNEL + _BLOCK * min(blocks, 4 * processors) + _CLUSTER_BLOCK * (cfg.split - 1)
-    factor = _SHARED.get((rows, columns), 1.0) if cfg.blocks_per_sm > 1 else 1.0
+    is_alone = cfg.blocks_per_sm == 1 or cfg.sharing > 1
+    factor = 1.0 if is_alone else _SHARED.get((rows, columns), 1.0)
     return factor * (begin + max(once, loaded / _L2, rounds * alone / _CLOCK))
