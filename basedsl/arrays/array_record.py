@@ -99,13 +99,13 @@ class ArrayRecord:
         return self.device[0] in (CUDA, CUDA_MANAGED)
 
     def data_address(self, name: str) -> int:
-        """The address, of the argument `name`. Raises DSLTypeError for a placeholder, which has no
-        data.
+        """The address, of the argument `name`. Raises DSLTypeError for an array without memory: a
+        placeholder, or one that was freed.
         """
         if self.address == 0 and 0 not in self.shape:
             raise DSLTypeError(
-                f"{_called(name)}is a placeholder without data: its address is 0",
-                hint="compile with it, and call the result with arrays",
+                f"{_called(name)}has no data: its address is 0",
+                hint="pass an array with memory; placeholders are for compile()",
             )
         return self.address
 

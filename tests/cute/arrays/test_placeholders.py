@@ -160,5 +160,16 @@ def test_fake_tensors_of_pytorch(sim):
         c = torch.zeros(7, 8)
         cute.compile(add, x, x, x)(a, b, c)
         assert torch.equal(c, a + b)
-        with pytest.raises(DSLTypeError, match="'a' is a placeholder without data"):
+        with pytest.raises(DSLTypeError, match="'a' has no data"):
             add(x, x, x)
+
+
+def test_a_tensor_whose_memory_was_freed(sim):
+    torch = pytest.importorskip("torch")
+    a, b, c = torch.zeros(3, 2, 8)
+    compiled = cute.compile(add, a, b, c)
+    b = b.clone()
+    b.untyped_storage().resize_(0)
+    for call in (compiled, add):
+        with pytest.raises(DSLTypeError, match="'b' has no data: its address is 0"):
+            call(a, b, c)

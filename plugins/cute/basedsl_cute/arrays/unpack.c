@@ -91,10 +91,17 @@ static int64_t reach(const int64_t *shape, const int64_t *strides, int64_t ndim)
     return furthest > most ? WIDE : NARROW;
 }
 
+static int64_t is_empty(const int64_t *shape, int64_t ndim) {
+    for (int64_t i = 0; i < ndim; i++)
+        if (!shape[i]) return 1;
+    return 0;
+}
+
 static int64_t store(const Type *type, const char *data, const int64_t *shape,
                      const int64_t *strides, char *slots) {
     const int64_t ndim = type->ndim;
     if (((int64_t)data & type->address_mask) != type->address_bits) return 0;
+    if (!data && !is_empty(shape, ndim)) return 0;  /* `pack` raises the error */
     if (!(reach(shape, strides, ndim) & type->reach)) return 0;
     if (type->exact) {
         if (leading_mode(shape, strides, ndim) != type->leading) return 0;

@@ -1,4 +1,4 @@
-; made of unpack.c 5caf4c0e316dab40528ec556249772288f0c025020f6827f263f03d2fe4bdba0
+; made of unpack.c 4d6a4e387a12ab17634a9e8d7d05e581d3e9857d64bad3efda43f12054d960bd
 %struct.Object = type { i64, ptr }
 %struct.Tensor = type { ptr, i64, i32, i32, ptr, ptr, i64 }
 %struct.Leaf = type { i64, i64 }
@@ -301,251 +301,271 @@ define internal fastcc range(i64 0, 2) i64 @store(ptr noundef readonly captures(
   %12 = getelementptr inbounds nuw i8, ptr %0, i64 112
   %13 = load i64, ptr %12, align 8
   %14 = icmp eq i64 %11, %13
-  br i1 %14, label %15, label %182
+  br i1 %14, label %15, label %194
 
 15:                                               ; preds = %5
-  %16 = icmp sgt i64 %7, 0
-  br i1 %16, label %17, label %50
+  %16 = icmp eq ptr %1, null
+  br i1 %16, label %17, label %27
 
-17:                                               ; preds = %15, %40
-  %18 = phi i64 [ %41, %40 ], [ 0, %15 ]
-  %19 = phi i64 [ %42, %40 ], [ 0, %15 ]
-  %20 = getelementptr inbounds nuw i64, ptr %2, i64 %19
-  %21 = load i64, ptr %20, align 8
-  %22 = icmp sgt i64 %21, 2147483647
-  br i1 %22, label %44, label %23
+17:                                               ; preds = %15
+  %18 = icmp sgt i64 %7, 0
+  br i1 %18, label %22, label %194
 
-23:                                               ; preds = %17
-  %24 = getelementptr inbounds nuw i64, ptr %3, i64 %19
+19:                                               ; preds = %22
+  %20 = add nuw nsw i64 %23, 1
+  %21 = icmp eq i64 %20, %7
+  br i1 %21, label %194, label %22
+
+22:                                               ; preds = %17, %19
+  %23 = phi i64 [ %20, %19 ], [ 0, %17 ]
+  %24 = getelementptr inbounds nuw i64, ptr %2, i64 %23
   %25 = load i64, ptr %24, align 8
-  %26 = add i64 %25, -2147483648
-  %27 = icmp ult i64 %26, -4294967295
-  br i1 %27, label %44, label %28
+  %26 = icmp eq i64 %25, 0
+  br i1 %26, label %27, label %19
 
-28:                                               ; preds = %23
-  %29 = icmp eq i64 %21, 0
-  br i1 %29, label %40, label %30
+27:                                               ; preds = %22, %15
+  %28 = icmp sgt i64 %7, 0
+  br i1 %28, label %29, label %62
 
-30:                                               ; preds = %28
-  %31 = tail call i64 @llvm.abs.i64(i64 %25, i1 true)
-  %32 = add nsw i64 %21, -1
-  %33 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %32, i64 %31)
-  %34 = extractvalue { i64, i1 } %33, 1
-  br i1 %34, label %44, label %35
+29:                                               ; preds = %27, %52
+  %30 = phi i64 [ %53, %52 ], [ 0, %27 ]
+  %31 = phi i64 [ %54, %52 ], [ 0, %27 ]
+  %32 = getelementptr inbounds nuw i64, ptr %2, i64 %31
+  %33 = load i64, ptr %32, align 8
+  %34 = icmp sgt i64 %33, 2147483647
+  br i1 %34, label %56, label %35
 
-35:                                               ; preds = %30
-  %36 = extractvalue { i64, i1 } %33, 0
-  %37 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %18, i64 %36)
-  %38 = extractvalue { i64, i1 } %37, 1
-  %39 = extractvalue { i64, i1 } %37, 0
-  br i1 %38, label %44, label %40
+35:                                               ; preds = %29
+  %36 = getelementptr inbounds nuw i64, ptr %3, i64 %31
+  %37 = load i64, ptr %36, align 8
+  %38 = add i64 %37, -2147483648
+  %39 = icmp ult i64 %38, -4294967295
+  br i1 %39, label %56, label %40
 
-40:                                               ; preds = %35, %28
-  %41 = phi i64 [ %39, %35 ], [ %18, %28 ]
-  %42 = add nuw nsw i64 %19, 1
-  %43 = icmp eq i64 %42, %7
-  br i1 %43, label %44, label %17
+40:                                               ; preds = %35
+  %41 = icmp eq i64 %33, 0
+  br i1 %41, label %52, label %42
 
-44:                                               ; preds = %40, %35, %30, %23, %17
-  %45 = phi i1 [ true, %35 ], [ false, %40 ], [ true, %23 ], [ true, %17 ], [ true, %30 ]
-  %46 = phi i64 [ %39, %35 ], [ %41, %40 ], [ %18, %23 ], [ %18, %17 ], [ %18, %30 ]
-  %47 = icmp sgt i64 %46, 2147483647
-  %48 = select i1 %45, i1 true, i1 %47
-  %49 = select i1 %48, i64 2, i64 1
-  br label %50
+42:                                               ; preds = %40
+  %43 = tail call i64 @llvm.abs.i64(i64 %37, i1 true)
+  %44 = add nsw i64 %33, -1
+  %45 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %44, i64 %43)
+  %46 = extractvalue { i64, i1 } %45, 1
+  br i1 %46, label %56, label %47
 
-50:                                               ; preds = %15, %44
-  %51 = phi i64 [ 1, %15 ], [ %49, %44 ]
-  %52 = getelementptr inbounds nuw i8, ptr %0, i64 128
-  %53 = load i64, ptr %52, align 8
-  %54 = and i64 %53, %51
-  %55 = icmp eq i64 %54, 0
-  br i1 %55, label %182, label %56
+47:                                               ; preds = %42
+  %48 = extractvalue { i64, i1 } %45, 0
+  %49 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %30, i64 %48)
+  %50 = extractvalue { i64, i1 } %49, 1
+  %51 = extractvalue { i64, i1 } %49, 0
+  br i1 %50, label %56, label %52
 
-56:                                               ; preds = %50
-  %57 = getelementptr inbounds nuw i8, ptr %0, i64 144
-  %58 = load i64, ptr %57, align 8
-  %59 = icmp eq i64 %58, 0
-  br i1 %59, label %127, label %60
+52:                                               ; preds = %47, %40
+  %53 = phi i64 [ %51, %47 ], [ %30, %40 ]
+  %54 = add nuw nsw i64 %31, 1
+  %55 = icmp eq i64 %54, %7
+  br i1 %55, label %56, label %29
 
-60:                                               ; preds = %56
-  br i1 %16, label %61, label %97
+56:                                               ; preds = %52, %47, %42, %35, %29
+  %57 = phi i1 [ true, %47 ], [ false, %52 ], [ true, %35 ], [ true, %29 ], [ true, %42 ]
+  %58 = phi i64 [ %51, %47 ], [ %53, %52 ], [ %30, %35 ], [ %30, %29 ], [ %30, %42 ]
+  %59 = icmp sgt i64 %58, 2147483647
+  %60 = select i1 %57, i1 true, i1 %59
+  %61 = select i1 %60, i64 2, i64 1
+  br label %62
 
-61:                                               ; preds = %60, %79
-  %62 = phi i64 [ %84, %79 ], [ 0, %60 ]
-  %63 = phi i64 [ %83, %79 ], [ -1, %60 ]
-  %64 = phi i64 [ %82, %79 ], [ 0, %60 ]
-  %65 = phi i64 [ %81, %79 ], [ -1, %60 ]
-  %66 = phi i64 [ %80, %79 ], [ 0, %60 ]
-  %67 = getelementptr inbounds nuw i64, ptr %3, i64 %62
-  %68 = load i64, ptr %67, align 8
-  %69 = icmp eq i64 %68, 1
-  br i1 %69, label %70, label %79
+62:                                               ; preds = %27, %56
+  %63 = phi i64 [ 1, %27 ], [ %61, %56 ]
+  %64 = getelementptr inbounds nuw i8, ptr %0, i64 128
+  %65 = load i64, ptr %64, align 8
+  %66 = and i64 %65, %63
+  %67 = icmp eq i64 %66, 0
+  br i1 %67, label %194, label %68
 
-70:                                               ; preds = %61
-  %71 = add nsw i64 %66, 1
-  %72 = getelementptr inbounds nuw i64, ptr %2, i64 %62
-  %73 = load i64, ptr %72, align 8
-  %74 = icmp sgt i64 %73, 1
-  %75 = zext i1 %74 to i64
-  %76 = add nsw i64 %64, %75
-  %77 = select i1 %74, i64 %62, i64 %63
-  %78 = freeze i64 %76
-  br label %79
+68:                                               ; preds = %62
+  %69 = getelementptr inbounds nuw i8, ptr %0, i64 144
+  %70 = load i64, ptr %69, align 8
+  %71 = icmp eq i64 %70, 0
+  br i1 %71, label %139, label %72
 
-79:                                               ; preds = %70, %61
-  %80 = phi i64 [ %66, %61 ], [ %71, %70 ]
-  %81 = phi i64 [ %65, %61 ], [ %62, %70 ]
-  %82 = phi i64 [ %64, %61 ], [ %78, %70 ]
-  %83 = phi i64 [ %63, %61 ], [ %77, %70 ]
-  %84 = add nuw nsw i64 %62, 1
-  %85 = icmp eq i64 %84, %7
-  br i1 %85, label %86, label %61
+72:                                               ; preds = %68
+  br i1 %28, label %73, label %109
 
-86:                                               ; preds = %79
-  %87 = icmp slt i64 %80, 2
-  %88 = icmp eq i64 %82, 0
-  %89 = select i1 %87, i1 true, i1 %88
-  %90 = icmp eq i64 %82, 1
-  %91 = freeze i1 %89
-  %92 = select i1 %90, i64 %83, i64 -1
-  %93 = select i1 %91, i64 %81, i64 %92
-  %94 = getelementptr inbounds nuw i8, ptr %0, i64 152
-  %95 = load i64, ptr %94, align 8
-  %96 = icmp eq i64 %93, %95
-  br i1 %96, label %101, label %182
+73:                                               ; preds = %72, %91
+  %74 = phi i64 [ %96, %91 ], [ 0, %72 ]
+  %75 = phi i64 [ %95, %91 ], [ -1, %72 ]
+  %76 = phi i64 [ %94, %91 ], [ 0, %72 ]
+  %77 = phi i64 [ %93, %91 ], [ -1, %72 ]
+  %78 = phi i64 [ %92, %91 ], [ 0, %72 ]
+  %79 = getelementptr inbounds nuw i64, ptr %3, i64 %74
+  %80 = load i64, ptr %79, align 8
+  %81 = icmp eq i64 %80, 1
+  br i1 %81, label %82, label %91
 
-97:                                               ; preds = %60
-  %98 = getelementptr inbounds nuw i8, ptr %0, i64 152
-  %99 = load i64, ptr %98, align 8
-  %100 = icmp eq i64 %99, -1
-  br i1 %100, label %117, label %182
+82:                                               ; preds = %73
+  %83 = add nsw i64 %78, 1
+  %84 = getelementptr inbounds nuw i64, ptr %2, i64 %74
+  %85 = load i64, ptr %84, align 8
+  %86 = icmp sgt i64 %85, 1
+  %87 = zext i1 %86 to i64
+  %88 = add nsw i64 %76, %87
+  %89 = select i1 %86, i64 %74, i64 %75
+  %90 = freeze i64 %88
+  br label %91
 
-101:                                              ; preds = %86, %113
-  %102 = phi i64 [ %115, %113 ], [ 0, %86 ]
-  %103 = phi i64 [ %114, %113 ], [ 0, %86 ]
-  %104 = icmp eq i64 %102, %93
-  br i1 %104, label %113, label %105
+91:                                               ; preds = %82, %73
+  %92 = phi i64 [ %78, %73 ], [ %83, %82 ]
+  %93 = phi i64 [ %77, %73 ], [ %74, %82 ]
+  %94 = phi i64 [ %76, %73 ], [ %90, %82 ]
+  %95 = phi i64 [ %75, %73 ], [ %89, %82 ]
+  %96 = add nuw nsw i64 %74, 1
+  %97 = icmp eq i64 %96, %7
+  br i1 %97, label %98, label %73
 
-105:                                              ; preds = %101
-  %106 = getelementptr inbounds nuw i64, ptr %2, i64 %102
+98:                                               ; preds = %91
+  %99 = icmp slt i64 %92, 2
+  %100 = icmp eq i64 %94, 0
+  %101 = select i1 %99, i1 true, i1 %100
+  %102 = icmp eq i64 %94, 1
+  %103 = freeze i1 %101
+  %104 = select i1 %102, i64 %95, i64 -1
+  %105 = select i1 %103, i64 %93, i64 %104
+  %106 = getelementptr inbounds nuw i8, ptr %0, i64 152
   %107 = load i64, ptr %106, align 8
-  %108 = icmp sgt i64 %107, 1
-  br i1 %108, label %109, label %113
+  %108 = icmp eq i64 %105, %107
+  br i1 %108, label %113, label %194
 
-109:                                              ; preds = %105
-  %110 = getelementptr inbounds nuw i64, ptr %3, i64 %102
+109:                                              ; preds = %72
+  %110 = getelementptr inbounds nuw i8, ptr %0, i64 152
   %111 = load i64, ptr %110, align 8
-  %112 = or i64 %111, %103
-  br label %113
+  %112 = icmp eq i64 %111, -1
+  br i1 %112, label %129, label %194
 
-113:                                              ; preds = %109, %105, %101
-  %114 = phi i64 [ %112, %109 ], [ %103, %105 ], [ %103, %101 ]
-  %115 = add nuw nsw i64 %102, 1
-  %116 = icmp eq i64 %115, %7
-  br i1 %116, label %117, label %101
+113:                                              ; preds = %98, %125
+  %114 = phi i64 [ %127, %125 ], [ 0, %98 ]
+  %115 = phi i64 [ %126, %125 ], [ 0, %98 ]
+  %116 = icmp eq i64 %114, %105
+  br i1 %116, label %125, label %117
 
-117:                                              ; preds = %113, %97
-  %118 = phi i64 [ 0, %97 ], [ %114, %113 ]
-  %119 = getelementptr inbounds nuw i8, ptr %0, i64 160
-  %120 = load i64, ptr %119, align 8
-  %121 = and i64 %120, %118
-  %122 = icmp ne i64 %121, 0
-  %123 = zext i1 %122 to i64
-  %124 = getelementptr inbounds nuw i8, ptr %0, i64 168
-  %125 = load i64, ptr %124, align 8
-  %126 = icmp eq i64 %125, %123
-  br i1 %126, label %127, label %182
+117:                                              ; preds = %113
+  %118 = getelementptr inbounds nuw i64, ptr %2, i64 %114
+  %119 = load i64, ptr %118, align 8
+  %120 = icmp sgt i64 %119, 1
+  br i1 %120, label %121, label %125
 
-127:                                              ; preds = %117, %56
+121:                                              ; preds = %117
+  %122 = getelementptr inbounds nuw i64, ptr %3, i64 %114
+  %123 = load i64, ptr %122, align 8
+  %124 = or i64 %123, %115
+  br label %125
+
+125:                                              ; preds = %121, %117, %113
+  %126 = phi i64 [ %124, %121 ], [ %115, %117 ], [ %115, %113 ]
+  %127 = add nuw nsw i64 %114, 1
+  %128 = icmp eq i64 %127, %7
+  br i1 %128, label %129, label %113
+
+129:                                              ; preds = %125, %109
+  %130 = phi i64 [ 0, %109 ], [ %126, %125 ]
+  %131 = getelementptr inbounds nuw i8, ptr %0, i64 160
+  %132 = load i64, ptr %131, align 8
+  %133 = and i64 %132, %130
+  %134 = icmp ne i64 %133, 0
+  %135 = zext i1 %134 to i64
+  %136 = getelementptr inbounds nuw i8, ptr %0, i64 168
+  %137 = load i64, ptr %136, align 8
+  %138 = icmp eq i64 %137, %135
+  br i1 %138, label %139, label %194
+
+139:                                              ; preds = %129, %68
   store ptr %1, ptr %4, align 8
-  %128 = icmp slt i64 %7, 1
-  br i1 %128, label %182, label %129
+  %140 = icmp slt i64 %7, 1
+  br i1 %140, label %194, label %141
 
-129:                                              ; preds = %127
-  %130 = shl nuw i64 %7, 1
-  %131 = getelementptr inbounds nuw i8, ptr %0, i64 176
-  %132 = getelementptr inbounds nuw i8, ptr %0, i64 136
-  %133 = tail call i64 @llvm.smax.i64(i64 %130, i64 1)
-  br label %134
+141:                                              ; preds = %139
+  %142 = shl nuw i64 %7, 1
+  %143 = getelementptr inbounds nuw i8, ptr %0, i64 176
+  %144 = getelementptr inbounds nuw i8, ptr %0, i64 136
+  %145 = tail call i64 @llvm.smax.i64(i64 %142, i64 1)
+  br label %146
 
-134:                                              ; preds = %129, %178
-  %135 = phi ptr [ %4, %129 ], [ %179, %178 ]
-  %136 = phi i64 [ 0, %129 ], [ %180, %178 ]
-  %137 = getelementptr inbounds nuw %struct.Leaf, ptr %131, i64 %136
-  %138 = icmp slt i64 %136, %7
-  %139 = getelementptr inbounds nuw i64, ptr %2, i64 %136
-  %140 = sub nsw i64 %136, %7
-  %141 = getelementptr inbounds nuw i64, ptr %3, i64 %140
-  %142 = select i1 %138, ptr %139, ptr %141
-  %143 = load i64, ptr %142, align 8
-  br i1 %138, label %148, label %144
+146:                                              ; preds = %141, %190
+  %147 = phi ptr [ %4, %141 ], [ %191, %190 ]
+  %148 = phi i64 [ 0, %141 ], [ %192, %190 ]
+  %149 = getelementptr inbounds nuw %struct.Leaf, ptr %143, i64 %148
+  %150 = icmp slt i64 %148, %7
+  %151 = getelementptr inbounds nuw i64, ptr %2, i64 %148
+  %152 = sub nsw i64 %148, %7
+  %153 = getelementptr inbounds nuw i64, ptr %3, i64 %152
+  %154 = select i1 %150, ptr %151, ptr %153
+  %155 = load i64, ptr %154, align 8
+  br i1 %150, label %160, label %156
 
-144:                                              ; preds = %134
-  %145 = getelementptr inbounds nuw i64, ptr %2, i64 %140
-  %146 = load i64, ptr %145, align 8
-  %147 = icmp sgt i64 %146, 1
-  br label %148
+156:                                              ; preds = %146
+  %157 = getelementptr inbounds nuw i64, ptr %2, i64 %152
+  %158 = load i64, ptr %157, align 8
+  %159 = icmp sgt i64 %158, 1
+  br label %160
 
-148:                                              ; preds = %144, %134
-  %149 = phi i1 [ true, %134 ], [ %147, %144 ]
-  %150 = load i64, ptr %137, align 8
-  %151 = icmp eq i64 %150, 0
-  br i1 %151, label %157, label %152
+160:                                              ; preds = %156, %146
+  %161 = phi i1 [ true, %146 ], [ %159, %156 ]
+  %162 = load i64, ptr %149, align 8
+  %163 = icmp eq i64 %162, 0
+  br i1 %163, label %169, label %164
 
-152:                                              ; preds = %148
-  %153 = getelementptr inbounds nuw i8, ptr %137, i64 8
-  %154 = load i64, ptr %153, align 8
-  %155 = icmp ne i64 %143, %154
-  %156 = select i1 %155, i1 %149, i1 false
-  br i1 %156, label %182, label %178
+164:                                              ; preds = %160
+  %165 = getelementptr inbounds nuw i8, ptr %149, i64 8
+  %166 = load i64, ptr %165, align 8
+  %167 = icmp ne i64 %155, %166
+  %168 = select i1 %167, i1 %161, i1 false
+  br i1 %168, label %194, label %190
 
-157:                                              ; preds = %148
-  %158 = load i64, ptr %57, align 8
-  %159 = icmp eq i64 %158, 0
-  br i1 %159, label %160, label %168
+169:                                              ; preds = %160
+  %170 = load i64, ptr %69, align 8
+  %171 = icmp eq i64 %170, 0
+  br i1 %171, label %172, label %180
 
-160:                                              ; preds = %157
-  %161 = getelementptr inbounds nuw i8, ptr %137, i64 8
-  %162 = load i64, ptr %161, align 8
-  %163 = icmp ne i64 %162, 1
-  %164 = select i1 %163, i1 %149, i1 false
-  br i1 %164, label %165, label %168
+172:                                              ; preds = %169
+  %173 = getelementptr inbounds nuw i8, ptr %149, i64 8
+  %174 = load i64, ptr %173, align 8
+  %175 = icmp ne i64 %174, 1
+  %176 = select i1 %175, i1 %161, i1 false
+  br i1 %176, label %177, label %180
 
-165:                                              ; preds = %160
-  %166 = srem i64 %143, %162
-  %167 = icmp eq i64 %166, 0
-  br i1 %167, label %168, label %182
+177:                                              ; preds = %172
+  %178 = srem i64 %155, %174
+  %179 = icmp eq i64 %178, 0
+  br i1 %179, label %180, label %194
 
-168:                                              ; preds = %165, %160, %157
-  %169 = getelementptr inbounds nuw i8, ptr %135, i64 8
-  %170 = load i64, ptr %132, align 8
-  %171 = icmp eq i64 %170, 8
-  br i1 %171, label %172, label %173
+180:                                              ; preds = %177, %172, %169
+  %181 = getelementptr inbounds nuw i8, ptr %147, i64 8
+  %182 = load i64, ptr %144, align 8
+  %183 = icmp eq i64 %182, 8
+  br i1 %183, label %184, label %185
 
-172:                                              ; preds = %168
-  store i64 %143, ptr %169, align 8
-  br label %178
+184:                                              ; preds = %180
+  store i64 %155, ptr %181, align 8
+  br label %190
 
-173:                                              ; preds = %168
-  %174 = add i64 %143, 2147483648
-  %175 = icmp ult i64 %174, 4294967296
-  br i1 %175, label %176, label %182
+185:                                              ; preds = %180
+  %186 = add i64 %155, 2147483648
+  %187 = icmp ult i64 %186, 4294967296
+  br i1 %187, label %188, label %194
 
-176:                                              ; preds = %173
-  %177 = trunc nsw i64 %143 to i32
-  store i32 %177, ptr %169, align 4
-  br label %178
+188:                                              ; preds = %185
+  %189 = trunc nsw i64 %155 to i32
+  store i32 %189, ptr %181, align 4
+  br label %190
 
-178:                                              ; preds = %176, %172, %152
-  %179 = phi ptr [ %135, %152 ], [ %169, %176 ], [ %169, %172 ]
-  %180 = add nuw nsw i64 %136, 1
-  %181 = icmp eq i64 %180, %133
-  br i1 %181, label %182, label %134
+190:                                              ; preds = %188, %184, %164
+  %191 = phi ptr [ %147, %164 ], [ %181, %188 ], [ %181, %184 ]
+  %192 = add nuw nsw i64 %148, 1
+  %193 = icmp eq i64 %192, %145
+  br i1 %193, label %194, label %146
 
-182:                                              ; preds = %152, %173, %165, %178, %127, %97, %117, %86, %50, %5
-  %183 = phi i64 [ 0, %5 ], [ 0, %50 ], [ 0, %86 ], [ 0, %117 ], [ 0, %97 ], [ 1, %127 ], [ 0, %152 ], [ 0, %173 ], [ 0, %165 ], [ 1, %178 ]
-  ret i64 %183
+194:                                              ; preds = %19, %164, %185, %177, %190, %139, %17, %109, %129, %98, %62, %5
+  %195 = phi i64 [ 0, %5 ], [ 0, %62 ], [ 0, %98 ], [ 0, %129 ], [ 0, %164 ], [ 0, %109 ], [ 0, %17 ], [ 1, %139 ], [ 0, %185 ], [ 0, %177 ], [ 1, %190 ], [ 0, %19 ]
+  ret i64 %195
 }
 
 declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64)
