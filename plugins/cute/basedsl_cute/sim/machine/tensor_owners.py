@@ -2,8 +2,9 @@
 
 Each word belongs to what wrote it last: the D of one tcgen05.mma, a copy of tcgen05.cp, or a
 tcgen05.st. A program may reuse columns as soon as somebody has read them. Where D, a copy or a
-store takes columns of accumulators that nobody has read yet, D those of such a copy, or an instruction reads scale factors or an operand
-A that D of another one has overwritten, two tensors have the same columns at one time.
+store takes columns of accumulators that nobody has read yet, D those of such a copy, or an
+instruction reads scale factors or an operand A that D of another one has overwritten, two tensors
+have the same columns at one time.
 """
 
 from __future__ import annotations
