@@ -30,7 +30,7 @@ from basedsl.errors import DSLError, DSLRuntimeError
 from basedsl.frame_stack import in_one_chunk
 from basedsl.function import DSLFunction
 from basedsl.language import Language
-from basedsl.mlir import MLIRContext
+from basedsl.mlir import MLIRContext, preload
 from basedsl.nvtx_ranges import nvtx_range
 from basedsl.objectstage import native
 from basedsl.plugin import plugin_manager
@@ -142,7 +142,7 @@ class Driver:
             with clock("pre-stage"):
                 rewritten = Rewritten.of(call.function)
             with clock("mlir"):
-                if is_first:
+                if is_first and preload.is_busy():
                     native.begin_import()
                 mlir = self.contexts.of(settings)
             with mlir.entered(), nvtx_range(settings.nvtx, f"compile {call.function.symbol}"):

@@ -44,6 +44,11 @@ def begin(libraries: Sequence[tuple[Path, int]]) -> None:
         thread.start()
 
 
+def is_busy() -> bool:
+    """Return True while libraries are being mapped."""
+    return any(thread.is_alive() for thread in _threads)
+
+
 def wait() -> None:
     """Return when all libraries that were begun are mapped."""
     for thread in tuple(_threads):

@@ -8,8 +8,9 @@ results are compared with float64. Contenders take turns between CUDA
 events, in rows of launches while the device is busy; medians. Times in us; GB/s of what is read
 and written once; ratios of a contender's time to ours, above 1 where ours is faster. "host" is what
 a call takes on the host, in us, of ours and the contenders, "device" what its kernels take
-together, by CUPTI: where the host takes longer, ratios are of the host. "Python" counts launches
-from Python in ten of our calls, which should be none: why is said before.
+together, by CUPTI, kernels that overlap more than once: where the host takes longer, ratios are of
+the host. "Python" counts launches from Python in ten of our calls, which should be none: why is
+said before.
 """
 
 import argparse

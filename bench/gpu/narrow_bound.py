@@ -9,15 +9,19 @@ own, not on what wgmma computes, weights are not what it converts, and operands 
 memory from the start. What is left out (barriers, TMA, masks, the first and last step of a tile of
 queries) could only cost time. "products" and "softmax" are each alone. Medians of rounds in turns,
 TFLOP/s of the two products, beside `ops.attention` of Float16 and of Float8E4M3FN with 16,384 keys.
+Of each the clock and the power are told, as NVML has them in the middle of a second of calls: where
+the power is at its limit, the clock falls, and time is that of the energy of a call.
 With `--compile` nothing is run: it tells registers and spills of sm_90a.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import random
 import statistics
 import sys
+import time
 
 import basedsl_cute as cute
 from basedsl_cute import arch
@@ -227,6 +231,37 @@ def measure(head):
     speed = {name: work[name] / statistics.median(times[name]) / 1e12 for name in contenders}
     shown = "  ".join(f"{name} {x:.0f} ({x / speed['fp16']:.3f})" for name, x in speed.items())
     print(f"heads of {head}, {config.tile}: {shown}", flush=True)
+    for name, once in contenders.items():
+        print(f"  {name}: {drawn(once)}", flush=True)
+
+
+def drawn(once):
+    """The clock and the power of the device during a second of calls, beside their limits."""
+    import torch
+
+    nvml = ctypes.CDLL("libnvidia-ml.so.1")
+    nvml.nvmlInit_v2()
+    device, number = ctypes.c_void_p(), ctypes.c_uint()
+    name = f"GPU-{torch.cuda.get_device_properties(0).uuid}".encode()
+    if nvml.nvmlDeviceGetHandleByUUID(name, ctypes.byref(device)):
+        return "NVML does not know the device"
+
+    def ask(call, *arguments):
+        if getattr(nvml, call)(device, *arguments, ctypes.byref(number)):
+            raise RuntimeError(f"{call} failed")
+        return number.value
+
+    sm, found, end = 1, [], time.monotonic() + 1
+    while time.monotonic() < end:
+        for _ in range(4):
+            once()
+        clock = ask("nvmlDeviceGetClockInfo", sm)
+        found.append((clock, ask("nvmlDeviceGetPowerUsage") / 1000))
+        torch.cuda.synchronize()
+    clock, power = (statistics.median(x) for x in zip(*found[len(found) // 2 :], strict=True))
+    most = ask("nvmlDeviceGetMaxClockInfo", sm)
+    limit = ask("nvmlDeviceGetEnforcedPowerLimit") / 1000
+    return f"{clock:.0f} of {most} MHz, {power:.0f} of {limit:.0f} W"
 
 
 def seconds(once):

@@ -244,13 +244,11 @@ class TestDecoding:
         close(out, values)
         close(lse, logs, 2e-3)
 
-    @pytest.mark.parametrize("cluster", [False, True])
-    def test_splits_with_sinks(self, cluster):
+    @pytest.mark.parametrize("options", [{}, {"slack": 8, "ahead": True}], ids=["plain", "ahead"])
+    def test_splits_with_sinks(self, options):
         q, k, v = normal(1, 2, 4, 32), normal(1, 300, 1, 32, seed=1), normal(1, 300, 1, 32, seed=2)
         sinks = np.float32([1, 2, 3, 4])
-        config = Config(
-            (16, 32), 1, packed=4, splits=3, cluster=cluster, slack=8 * cluster, ahead=cluster
-        )
+        config = Config((16, 32), 1, packed=4, splits=3, **options)
         out = attention(q, k, v, sinks=sinks, config=config, causal=True)
         values, logs = reference(q, k, v, right=0)
         total = np.logaddexp(logs, sinks[:, None])

@@ -157,3 +157,32 @@ def test_a_small_transformer_trains_as_with_pytorchs_own():
         losses.append(found)
     assert losses[0][-1] < losses[0][0]
     torch.testing.assert_close(*map(torch.tensor, losses), atol=2e-4, rtol=2e-3)
+
+
+@pytest.mark.slow
+def test_compiled_calls_with_gradients_have_no_graph_breaks():
+    @torch.compile(fullgraph=True, dynamic=True, backend="aot_eager")
+    def loss(q, k, v, bias):
+        return (attention(q, k, v, causal=True, bias=bias).float() * 2).sum()
+
+    attention(*(normal(1, 8, 2, 32),) * 3)  # registers the operation
+    for length in (9, 17):
+        inputs = [normal(1, length, 2, 32, seed=i).requires_grad_() for i in range(3)]
+        inputs.append(normal(length, length, seed=3).requires_grad_())
+        found = torch.autograd.grad(loss(*inputs), inputs)
+        plain = (attention(*inputs[:3], causal=True, bias=inputs[3]).float() * 2).sum()
+        for x, y in zip(found, torch.autograd.grad(plain, inputs), strict=True):
+            torch.testing.assert_close(x, y)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # Dynamo's, at a graph break
+def test_a_function_of_the_users_in_a_compiled_call():
+    slopes = torch.tensor([0.5, 2.0])
+    q, k, v = (normal(1, 16, 2, 32, seed=i) for i in range(3))
+
+    def call(q, k, v):
+        return attention(q, k, v, score=lambda s, batch, head, i, j: s * slopes[head])
+
+    wanted = call(q, k, v)
+    torch.testing.assert_close(torch.compile(call, backend="aot_eager")(q, k, v), wanted)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -245,6 +246,18 @@ def test_what_is_chosen_fits(dtype, out):
             assert cfg.tile[2] * BITS[dtype] == 1024
             seen.add(cfg)
     assert len(seen) > 20
+
+
+def test_few_rows_are_loaded_by_blocks_for_each_other():
+    def chosen(m, n, k):
+        return heuristics.choose_hopper_kernel(m, n, k, 1, 16, 16, 132, True)[1]
+
+    found = chosen(16, 5120, 5120)
+    assert (found.tile, found.sharing, found.blocks_per_sm) == ((64, 16, 64), 4, 2)
+    assert chosen(5120, 16, 5120) == replace(found, swap=False)
+    assert chosen(96, 7168, 8192).sharing == 4
+    found = chosen(128, 128, 65536)
+    assert (found.parts, found.gemm.sharing) == (64, 2)
 
 
 def test_a_column_major_result_is_computed_the_same_way(monkeypatch):

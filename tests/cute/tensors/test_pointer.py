@@ -118,9 +118,9 @@ def test_the_simulator_finds_the_array_behind_an_address(sim):
 
 
 def test_the_simulator_needs_the_size_of_memory_without_a_name(sim):
-    holders = [{"deep": [np.zeros(1000, np.int32)]}]
+    holders = [{"deep": [[[np.zeros(1000, np.int32)]]]}]
     out = np.zeros(4, np.int32)
-    pointer = make_ptr(cute.Int32, holders[0]["deep"][0].ctypes.data, "gmem")
+    pointer = make_ptr(cute.Int32, holders[0]["deep"][0][0][0].ctypes.data, "gmem")
     with pytest.raises(Exception, match="'p' points to memory of unknown size") as caught:
         address(pointer, out)
     assert "num_bytes" in str(caught.value)

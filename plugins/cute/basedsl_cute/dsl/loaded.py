@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from basedsl import LoadedModule
 from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.cute import CUTE
+
+if TYPE_CHECKING:
+    from basedsl import LoadedModule
 
 
 @explains_arguments

@@ -98,7 +98,8 @@ class PtxOnly:
     assertions: bool = False
 
     def __call__(self, op: Any, context: PipelineContext) -> None:
-        join_stores(op, context.bindings)
+        if context.may_contain("scf.for"):
+            join_stores(op, context.bindings)
         names = PtxRewriter(context.bindings, self.target, self.assertions).run(op)
         kernel_build(context).ptx_version = max(PTX_VERSIONS.get(name, 0) for name in (*names, ""))
         passes = [name for name, ops in _EXPANSIONS.items() if not names.isdisjoint(ops)]

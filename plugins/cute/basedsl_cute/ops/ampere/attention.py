@@ -18,7 +18,6 @@ from basedsl_cute import arch
 from basedsl_cute.nvgpu import cpasync, warp
 from basedsl_cute.ops.ampere.gemm import contiguous_copy
 from basedsl_cute.ops.ampere.mainloop import FragmentLoader
-from basedsl_cute.ops.flash.cluster_join import join_rows
 from basedsl_cute.ops.flash.softmax import (
     OnlineSoftmax,
     as_operand,
@@ -41,8 +40,7 @@ class Config:
     `tile` is (queries, keys), `warps` the number of warps along queries, `packed` the number of
     heads whose queries alternate as the rows of a tile, `splits` the number of blocks that share
     the keys of a tile of queries. With `overlap` the kernel that joins their results starts while
-    this one ends (programmatic dependent launch, from sm_90 on). With `cluster` these blocks are a
-    cluster, at most 8 from sm_90 on, and join their results themselves. With `slack` the base of a
+    this one ends (programmatic dependent launch, from sm_90 on). With `slack` the base of a
     row's exponents follows its largest score only where that is so much above, as an exponent of
     two, so that sums are seldom scaled; weights are at most two to the power of it. With `ahead`
     fragments and weights are made one step before they are multiplied.
@@ -53,7 +51,6 @@ class Config:
     packed: int = 1
     splits: int = 1
     overlap: bool = False
-    cluster: bool = False
     slack: int = 0
     ahead: bool = False
 
@@ -263,19 +260,10 @@ def forward_kernel(
 
         own_thread = mma.get_slice(thread)
         result = as_rows(own_thread.partition_C(cute.make_identity_tensor((m, head_v))))
-        slot = own if cfg.cluster else own + split * q.shape[3]
-        target = AttentionResult(out, lse, sinks, variant, sequence, own, slot, split == 0)
-        if cute.const_expr(cfg.cluster):
-            arch.sync_threads()
-            # The keys have been read by now.
-            start = cute.recast_ptr(sk.iterator, cute.make_swizzle(0, 4, 3), cute.Float32)
-            values = cute.make_tensor(start, cute.make_layout((m, head_v), stride=(head_v, 1)))
-            logs = smem.allocate_tensor(cute.Float32, cute.make_layout(m))
-            where = (tile * m, rows, head)
-            counts = (cfg.packed, cfg.splits, cfg.threads)
-            join_rows(softmax, sums, result, target, (values, logs), where, thread, *counts)
-        else:
-            finish_rows(softmax, sums, result, target, tile * m, head, cfg.packed)
+        target = AttentionResult(
+            out, lse, sinks, variant, sequence, own, own + split * q.shape[3], split == 0
+        )
+        finish_rows(softmax, sums, result, target, tile * m, head, cfg.packed)
 
 
 def block_range(b, steps, cfg):
@@ -442,11 +430,6 @@ def check_config(cfg: Config, head: int, head_v: int) -> None:
             f"{cfg.warps} warps cannot share a tile {cfg.tile}",
             hint=f"queries must be a multiple of {16 * cfg.warps}, keys of 16",
         )
-    if cfg.cluster and (cfg.splits > 8 or 2 * cfg.tile[0] * head_v > cfg.tile[1] * head):
-        raise DSLTypeError(
-            f"blocks of a cluster cannot join results of {cfg}",
-            hint="there are at most 8 splits, and results take no more memory than keys",
-        )
     for extent in (head, head_v):
         if extent % 32 or math.gcd(extent, 64) < 32:
             raise DSLTypeError(
@@ -482,14 +465,10 @@ def forward(
     and `out` is Float32.
     """
     check_config(cfg, q.shape[1], v.shape[1])
-    cluster = None
-    if cute.const_expr(cfg.cluster):
-        cluster = (1, 1, cfg.splits)
     heads = q.shape[2] // cfg.packed
     forward_kernel(q, k, v, out, lse, lengths, extras, scale, variant, cfg).launch(
         grid=(cute.ceil_div(longest * cfg.packed, cfg.tile[0]), heads, batches * cfg.splits),
         block=(cfg.threads, 1, 1),
-        cluster=cluster,
         stream=stream,
         min_blocks_per_mp=1,
     )

@@ -148,8 +148,9 @@ def attention(
         return jax_attention(Functions(attention, attention_backward), q, k, v, given, return_lse)
     lib = library(q, "attention")
     is_torch = type(q).__module__.partition(".")[0] == "torch"
-    if is_torch:
+    if is_torch and not torch_attention.is_compiling():
         torch_attention.check_transforms()
+        torch_attention.register(_FORWARD)
     if is_torch and (
         torch_attention.is_compiling()
         or torch_attention.needs_gradient((q, k, v, bias, alibi, sinks))
@@ -183,8 +184,7 @@ def attention(
             "max_seqlen_k": max_seqlen_k,
             "layout": layout,
         }
-        forward = torch_attention.Forward(attention, attention_backward)
-        found = torch_attention.differentiable(forward, q, k, v, options, (score, mask))
+        found = torch_attention.differentiable(_FORWARD, q, k, v, options, (score, mask))
         return found if return_lse else found[0]
     lengths = Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, block_table)
     lengths.check(lib)
@@ -246,13 +246,16 @@ def attention(
     return result
 
 
+_FORWARD = torch_attention.Forward(attention, attention_backward)
+torch_attention.register(_FORWARD)
+
 # Heads' extent -> configurations of the Hopper kernel with a bound on the right, without, and with
 # scores or masks of other kinds: those that fit into shared memory, and registers without a spill.
 # Of these the fastest on an H200, bench/results/2026-11-22-attention.md.
 HOPPER_CONFIGS = {
     64: (
-        hopper.Config((192, 128), stages=3, turns=True, persistent=True),
-        hopper.Config((192, 128), stages=3, turns=True, persistent=True),
+        hopper.Config((192, 128), stages=3, turns=True, persistent=True, ahead=True),
+        hopper.Config((192, 128), stages=3, turns=True, persistent=True, ahead=True),
         hopper.Config((128, 128), persistent=True),
     ),
     96: (
@@ -262,8 +265,16 @@ HOPPER_CONFIGS = {
     ),
     128: (
         hopper.Config((128, 128), query_stages=2, persistent=True),
-        hopper.Config((128, 160), persistent=True, between=False),
-        hopper.Config((128, 96), query_stages=2, turns=True, persistent=True, between=False),
+        hopper.Config((128, 160), persistent=True, between=False, ahead=True, late=3),
+        hopper.Config(
+            (128, 96),
+            query_stages=2,
+            turns=True,
+            persistent=True,
+            between=False,
+            ahead=True,
+            late=3,
+        ),
     ),
     192: (
         hopper.Config((128, 96), persistent=True),
@@ -272,7 +283,7 @@ HOPPER_CONFIGS = {
     ),
     256: (
         hopper.Config((128, 80), persistent=True),
-        hopper.Config((128, 80), persistent=True, between=False),
+        hopper.Config((128, 80), persistent=True, between=False, ahead=True),
         hopper.Config((64, 48), persistent=True),
     ),
 }
@@ -280,13 +291,23 @@ HOPPER_CONFIGS = {
 NARROW_CONFIGS = {
     64: (hopper.Config((192, 160), stages=4, persistent=True),) * 2,
     128: (
-        hopper.Config((192, 96), stages=4, persistent=True),
-        hopper.Config((128, 160), turns=True, persistent=True),
+        hopper.Config(
+            (128, 128),
+            stages=3,
+            query_stages=2,
+            turns=True,
+            persistent=True,
+            ahead=True,
+            late=4,
+            computed=1,
+        ),
+        hopper.Config((128, 192), turns=True, persistent=True, ahead=True, late=4, computed=1),
     ),
     256: (hopper.Config((128, 128), turns=True, persistent=True),) * 2,
 }
 # With few keys a block's beginning and end weigh more than the turns of its warpgroups.
 _FEW_KEYS = 1024
+_AMPERE_MANY_QUERIES = ampere.Config((128, 48), 4, slack=8)
 _HOPPER_WINDOW = hopper.Config((128, 128), query_stages=2, persistent=True)
 _HOPPER_MASK = hopper.Config((128, 128), query_stages=2, persistent=True, between=False)
 _HOPPER_FEW_KEYS = hopper.Config(
@@ -341,6 +362,10 @@ def _chosen(
             return _HOPPER_WINDOW
         return free if variant.right is None else bounded
     packed = extents.group if longest * extents.group <= 64 else 1
+    widest = max(extents.head, extents.head_v)
+    is_plain = not variant.is_scored and variant.mask is None and variant.left is None
+    if target.is_gpu and is_long and 96 < widest <= 128 and is_plain:
+        return _AMPERE_MANY_QUERIES
     tile = (64, 64 if max(extents.head, extents.head_v) <= 128 else 32)
     if longest * packed <= 16:
         tile, warps = (16, tile[1]), 1
@@ -452,7 +477,7 @@ def _results(
         steps = (1, rows, heads * rows)
         lse_view = lib.view(lse, (rows, heads, batches), steps)
     parts = logs = None
-    if getattr(config, "splits", 1) > 1 and not config.cluster:
+    if getattr(config, "splits", 1) > 1:
         many = config.splits * batches
         parts = lib.empty((many, rows, heads, extents.head_v), f32, q)
         width = extents.head_v
@@ -513,7 +538,7 @@ def _launch(
         hopper.forward(q, k, v, target, lse, extras, scales, *scalars, variant, config, on, packing)
     elif cute.const_expr(isinstance(config, blackwell.Config)):
         blackwell.forward(q, k, v, target, lse, extras, scale, blocks, variant, config, on)
-    elif cute.const_expr(config.splits > 1 and not config.cluster):
+    elif cute.const_expr(config.splits > 1):
         parts = rows_of_heads(parts, head_v, 2)
         ampere.forward(
             q, k, v, parts, logs, lengths, extras, scale, batches, longest, variant, config, on

@@ -17,7 +17,6 @@ POWER = (1.00044336, 0.70345016, 0.23842812)
 # A Float32 of at most 2^22 plus this is rounded to an integer, in the low bits, plus 127.
 ROUND = 1.5 * 2**23 + 127
 LEAST = -100.0
-CHAINS = 4  # maxima of a row that a thread finds at a time
 
 
 def as_rows(acc):
@@ -125,32 +124,6 @@ def largest_of_rows(scores, largest):
 
 
 @cute.jit
-def largest_by_integers(scores, largest):
-    """Find what `largest_of_rows` does by comparing bits as integers, of which an instruction takes
-    three (VIMNMX3): the order of integers is that of floats that are not negative, which come
-    before all others. Where the largest one is negative, floats are compared.
-    """
-    words, before = (cute.recast_tensor(x, cute.Int32) for x in (scores, largest))
-    found = cute.make_rmem_tensor((cute.size(largest),), cute.Float32)
-    bits = cute.recast_tensor(found, cute.Int32)
-    for r in cute.range_constexpr(cute.size(largest)):
-        row = [words[r, c] for c in range(cute.size(words, mode=[1]))]
-        tops = [cute.max(before[r], row[0]), *row[1:CHAINS]]
-        for c, word in enumerate(row[CHAINS:]):
-            tops[c % CHAINS] = cute.max(tops[c % CHAINS], word)
-        while len(tops) > 1:
-            tops = [cute.max(*tops[:2]), *tops[2:]]
-        bits[r] = arch.warp_reduction_max(tops[0], threads_in_group=4)
-    least = bits[0]
-    for r in cute.range_constexpr(1, cute.size(largest)):
-        least = least | bits[r]
-    if arch.vote_any_sync(least < 0):
-        for r, top in enumerate(largest_of_rows(scores, largest)):
-            found[r] = top
-    return [found[r] for r in range(cute.size(largest))]
-
-
-@cute.jit
 def rise_by_much(softmax, scores, sums, slack: cute.Constexpr):
     """Let the base of rows follow the largest scores of a tile, and scale sums, if one of a warp's
     is more than `slack` above, as an exponent of two.
@@ -177,8 +150,8 @@ class OnlineSoftmax:
     multiplied by two to the power of `offset`, for types of few exponents.
     """
 
-    def __init__(self, rows, factor, offset=0, by_integers=False):
-        self.factor, self.offset, self.by_integers = factor, offset, by_integers
+    def __init__(self, rows, factor, offset=0):
+        self.factor, self.offset = factor, offset
         self.largest = cute.make_rmem_tensor((rows,), cute.Float32)
         self.total = cute.make_rmem_tensor((rows,), cute.Float32)
         self.begin()
@@ -199,11 +172,7 @@ class OnlineSoftmax:
         by, which that of weights is already, and the bases of the exponents of its weights.
         """
         scales, bases = [], []
-        if self.by_integers:
-            found = largest_by_integers(scores, self.largest)
-        else:
-            found = largest_of_rows(scores, self.largest)
-        for r, largest in enumerate(found):
+        for r, largest in enumerate(largest_of_rows(scores, self.largest)):
             base = self.base_of(largest)
             scale = cute.math.exp2(self.largest[r] * self.factor - base, fastmath=True)
             self.total[r] = self.total[r] * scale

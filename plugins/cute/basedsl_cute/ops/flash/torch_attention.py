@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -25,30 +26,39 @@ class Forward(NamedTuple):
 
 
 _TENSORS = ("bias", "alibi", "sinks", "cu_seqlens_q", "cu_seqlens_k")
-_SCHEMA = (
-    "(Tensor q, Tensor k, Tensor v, Tensor? bias, Tensor? alibi, Tensor? sinks, "
+_PARAMETERS = (
+    "Tensor? bias, Tensor? alibi, Tensor? sinks, "
     "Tensor? cu_seqlens_q, Tensor? cu_seqlens_k, int? max_seqlen_q, int? max_seqlen_k, "
-    "float? scale, str causal, int? left, int? right, float? softcap, str layout) "
-    "-> (Tensor, Tensor)"
+    "float? scale, str causal, int? left, int? right, float? softcap, str layout"
+)
+_OPTIONS = [part.split()[-1] for part in _PARAMETERS.split(", ")]
+_SCHEMA = f"(Tensor q, Tensor k, Tensor v, {_PARAMETERS}) -> (Tensor, Tensor)"
+_BACKWARD_SCHEMA = (
+    f"(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, {_PARAMETERS}, "
+    "bool wants_bias, bool deterministic) -> (Tensor, Tensor, Tensor, Tensor)"
 )
 
 
 def needs_gradient(tensors: tuple[Any, ...]) -> bool:
     """True if PyTorch records gradients, and one of the tensors wants one."""
-    torch = importlib.import_module("torch")
+    import torch
+
     return torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in tensors)
 
 
 def is_compiling() -> bool:
     """True while `torch.compile` traces the caller."""
-    return bool(importlib.import_module("torch").compiler.is_compiling())
+    import torch
+
+    return bool(torch.compiler.is_compiling())
 
 
 def check_transforms() -> None:
     """Raise DSLTypeError within `torch.func.grad`, `vmap` and their like, whose tensors have no
     memory that a kernel could read.
     """
-    torch = importlib.import_module("torch")
+    import torch
+
     transforms = getattr(torch._C, "_functorch", None)
     peek = getattr(transforms, "peek_interpreter_stack", None)
     if peek is not None and peek() is not None:
@@ -62,12 +72,15 @@ def differentiable(
     forward: Forward, q: Any, k: Any, v: Any, options: Mapping[str, Any], functions: Any
 ) -> tuple[Any, Any]:
     """Return (out, lse) with gradients. `functions` are (score, mask) of the user's."""
+    import torch
+
     if functions == (None, None):
         window = options["window"] or (None, None)
         tensors = [options[name] for name in _TENSORS]
         numbers = (options["max_seqlen_q"], options["max_seqlen_k"], options["scale"])
         causal = normalised_causal(options["causal"])
-        operation = _operation(forward)
+        # The compiler sees through the name of an operation, not through the call that makes it.
+        operation = torch.ops.basedsl_cute.attention if _made else _operation(forward)
         return operation(
             q, k, v, *tensors, *numbers, causal, *window, options["softcap"], options["layout"]
         )
@@ -81,7 +94,13 @@ def differentiable(
                 f"attention: {name} captures a tensor that requires a gradient",
                 hint="pass it as bias=, whose gradient is computed, or detach it",
             )
-    return _function(forward).apply(q, k, v, options["bias"], dict(options), functions)
+    apply = _apart[0] if _apart and is_compiling() else _apply
+    return apply(forward, q, k, v, options["bias"], dict(options), functions)
+
+
+def _apply(forward: Forward, *inputs: Any) -> Any:
+    """Call the `autograd.Function`. The compiler would trace `attention` within it again."""
+    return _function(forward).apply(*inputs)
 
 
 def _gradients(
@@ -90,16 +109,20 @@ def _gradients(
     """The gradients of q, k, v, bias and sinks."""
     torch = importlib.import_module("torch")
     q, k, v, out, lse, bias = saved
-    grad_bias = None
-    if bias is not None and bias.requires_grad:
-        grad_bias = torch.zeros(bias.shape, dtype=torch.float32, device=bias.device)
-    options = {**options, "bias": None if bias is None else bias.detach()}
+    wants_bias = bias is not None and bias.requires_grad
     sinks = options["sinks"]
+    options = {**options, "bias": None if bias is None else bias.detach()}
     options["sinks"] = None if sinks is None else sinks.detach()
-    options["score"], options["mask"] = functions
-    options["deterministic"] = torch.are_deterministic_algorithms_enabled()
+    deterministic = torch.are_deterministic_algorithms_enabled()
     given = (grad.contiguous(), q, k, v, out, lse)
-    found = forward.backward(*given, grad_bias=grad_bias, **options)
+    if functions == (None, None):
+        left, right = options.pop("window")
+        values = {**options, "left": left, "right": right}
+        inputs = (*given, *(values[name] for name in _OPTIONS), wants_bias, deterministic)
+        *found, grad_bias = _backward_operation(forward)(*inputs)
+    else:
+        options["score"], options["mask"] = functions
+        found, grad_bias = _run_backward(forward, given, options, wants_bias, deterministic)
     grad_sinks = None
     if sinks is not None and sinks.requires_grad:
         # A sink's weight goes to nothing: d loss / d sink = - weight * delta.
@@ -109,22 +132,83 @@ def _gradients(
         logs = lse.movedim(lse.dim() - 2, 0).reshape(len(sinks), -1)
         weights = torch.exp(sinks.detach().float()[:, None] - logs)
         grad_sinks = -(weights * delta).sum(1).to(sinks.dtype)
-    return (*found, None if grad_bias is None else grad_bias.to(bias.dtype), grad_sinks)
+    return (*found, grad_bias.to(bias.dtype) if wants_bias else None, grad_sinks)
+
+
+def _run_backward(
+    forward: Forward,
+    given: tuple[Any, ...],
+    options: dict[str, Any],
+    wants_bias: bool,
+    deterministic: bool,
+) -> tuple[tuple[Any, ...], Any]:
+    """The gradients of q, k and v, and of the bias, without elements if nobody wants them."""
+    bias = options["bias"]
+    grad_bias = _empty_gradient(given[1], bias if wants_bias else None)
+    grad_bias.zero_()
+    options = {**options, "deterministic": deterministic}
+    found = forward.backward(*given, grad_bias=grad_bias if wants_bias else None, **options)
+    return found, grad_bias
+
+
+def _empty_gradient(q: Any, bias: Any) -> Any:
+    torch = importlib.import_module("torch")
+    return q.new_empty((0,) if bias is None else bias.shape, dtype=torch.float32)
+
+
+@functools.cache
+def _backward_operation(forward: Forward) -> Any:
+    """The registered operation `basedsl_cute::attention_backward`."""
+    torch = importlib.import_module("torch")
+
+    def run(*inputs: Any) -> Any:
+        given, values, (wants_bias, deterministic) = inputs[:6], inputs[6:-2], inputs[-2:]
+        found, grad_bias = _run_backward(
+            forward, given, _options_of(values), wants_bias, deterministic
+        )
+        return (*found, grad_bias)
+
+    operation = torch.library.custom_op(
+        "basedsl_cute::attention_backward", run, mutates_args=(), schema=_BACKWARD_SCHEMA
+    )
+
+    @operation.register_fake
+    def fake(*inputs: Any) -> Any:
+        found = [x.new_empty(x.shape) for x in inputs[1:4]]
+        return (*found, _empty_gradient(inputs[1], inputs[6] if inputs[-2] else None))
+
+    return operation
+
+
+def _options_of(values: tuple[Any, ...]) -> dict[str, Any]:
+    """The options of `attention` from those of the operation."""
+    options = dict(zip(_OPTIONS, values, strict=True))
+    options["window"] = (options.pop("left"), options.pop("right"))
+    return options
+
+
+_made: list[Any] = []  # the operation, from its first use or the import of this package on
+_apart: list[Any] = []  # `_apply` as the compiler leaves it alone, from then on
+
+
+def register(forward: Forward) -> None:
+    """Register the operation now, if PyTorch has been imported: `torch.compile(fullgraph=True)`
+    knows only those that are.
+    """
+    if not _made and "torch" in sys.modules:
+        import torch
+
+        _operation(forward)
+        _apart.append(torch.compiler.disable(_apply))
 
 
 @functools.cache
 def _operation(forward: Forward) -> Any:
     """The registered operation `basedsl_cute::attention`."""
     torch = importlib.import_module("torch")
-    names = [part.split()[-1] for part in _SCHEMA[1 : _SCHEMA.index(")")].split(", ")][3:]
-
-    def options_of(values: tuple[Any, ...]) -> dict[str, Any]:
-        options = dict(zip(names, values, strict=True))
-        options["window"] = (options.pop("left"), options.pop("right"))
-        return options
 
     def run(q: Any, k: Any, v: Any, *values: Any) -> Any:
-        options = options_of(values)
+        options = _options_of(values)
         del options["max_seqlen_k"]
         return forward.attention(q, k, v, return_lse=True, **options)
 
@@ -134,7 +218,7 @@ def _operation(forward: Forward) -> Any:
 
     @operation.register_fake
     def fake(q: Any, k: Any, v: Any, *values: Any) -> Any:
-        options = options_of(values)
+        options = _options_of(values)
         shape = (*q.shape[:-1], v.shape[-1])
         if options["cu_seqlens_q"] is not None:
             rows = (q.shape[1], q.shape[0])
@@ -146,7 +230,7 @@ def _operation(forward: Forward) -> Any:
         return q.new_empty(shape, dtype=dtype), q.new_empty(rows, dtype=torch.float32)
 
     def setup(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.options = options_of(inputs[3:])
+        ctx.options = _options_of(inputs[3:])
         kept = (*inputs[:3], *output, inputs[3], inputs[5])
         ctx.save_for_backward(*kept)
         ctx.mark_non_differentiable(output[1])
@@ -157,9 +241,10 @@ def _operation(forward: Forward) -> Any:
         *saved, sinks = ctx.saved_tensors
         options = {**ctx.options, "sinks": sinks}
         *qkv, bias, grad_sinks = _gradients(forward, grad, saved, options, (None, None))
-        return (*qkv, bias, None, grad_sinks, *[None] * (len(names) - 3))
+        return (*qkv, bias, None, grad_sinks, *[None] * (len(_OPTIONS) - 3))
 
     operation.register_autograd(backward, setup_context=setup)
+    _made.append(operation)
     return operation
 
 

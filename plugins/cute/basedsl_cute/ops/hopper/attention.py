@@ -70,7 +70,6 @@ class Config:
     values, so that the conversion of the others runs under their exponentials. With `ahead` warps
     wait for the next keys and values before their turn. Of each eight weights of 8 bits,
     `computed` are made by multiplications, since their exponentials take longer than products.
-    With `integers` the largest scores are found by their bits.
     `box` is 0, or for packed and paged sequences the keys of one load: a divisor of the tile's
     keys, and of the rows of a page.
     """
@@ -88,7 +87,6 @@ class Config:
     late: int = 0
     ahead: bool = False
     computed: int = 0
-    integers: bool = False
 
     @property
     def groups(self) -> int:
@@ -200,7 +198,6 @@ def forward_kernel(
             cute.size(sums, mode=[0]),
             cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E,
             NARROW_OFFSET if dtype.width == 8 else 0,
-            cfg.integers,
         )
         at_q, at_k, at_v = [pipe.make_participants()[1] for pipe in pipes]
         group = warp // 4
