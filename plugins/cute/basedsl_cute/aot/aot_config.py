@@ -13,10 +13,10 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
-from ctypes.util import find_library
 from pathlib import Path
 
 from basedsl import DSLRuntimeError
+from basedsl_cute.device.driver import has_library
 from basedsl_cute.lowering.ptx.ptxas import find_toolkit_library
 
 LIBRARY = "libcuda.so"
@@ -82,10 +82,9 @@ def libcuda_folder() -> Path:
         stub = find_toolkit_library(f"stubs/{LIBRARY}")
         found = None if stub is None else stub.parent
     if found is None:
-        driver = find_library("cuda")
+        known = "; the linker does not find the driver's own" if has_library() else ""
         raise DSLRuntimeError(
-            f"there is no {LIBRARY} to link with"
-            + (f"; the driver has {driver}, which the linker does not find" if driver else ""),
+            f"there is no {LIBRARY} to link with{known}",
             hint="install the CUDA toolkit, which has a stub, and set CUDA_HOME or LIBRARY_PATH",
         )
     return found

@@ -157,9 +157,10 @@ def encode_im2col_map(
     limit = 1 << CORNER_BITS[spatial] - 1
     if any(not -limit <= corner < limit for corner in (*corners[0], *corners[1])):
         raise DSLTypeError(
-            f"the corners {tuple(corners[0])} and {tuple(corners[1])} of the pixels are beyond "
-            f"{-limit} to {limit - 1}, which {spatial} spatial modes have",
-            hint="corners are -padding, and padding - dilation * (filter - 1)",
+            f"the corners {tuple(corners[0])} and {tuple(corners[1])} are beyond {-limit} to "
+            f"{limit - 1}",
+            hint=f"so it is with {spatial} spatial modes; corners are -padding, and padding - "
+            "dilation * (filter - 1)",
         )
     if any(not 0 < step <= _MAX_STEP for step in steps):
         raise DSLTypeError(f"a stride of pixels is 1 to {_MAX_STEP}, not {tuple(steps)}")

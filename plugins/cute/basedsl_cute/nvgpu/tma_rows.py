@@ -199,8 +199,8 @@ class RowsAtom(TmaAtom):
         if type(first) is not int and self.blocks > 1:  # a block's own part of the rows
             if not isinstance(rows, Tensor):
                 raise DSLTypeError(
-                    "a multicast gather takes rows= as a tensor: a block's part begins at a row "
-                    "that is known in a run only",
+                    "a multicast gather takes rows= as a tensor",
+                    hint="the row at which a block's part begins is known in a run only",
                 )
             return [column, *(rows[first + i] for i in range(_ROWS))]
         if type(first) is not int or not 0 <= first <= self.rows - _ROWS:

@@ -48,7 +48,7 @@ _LEAST_STAGES = 8  # of blocks that share the loads of the shorter mode
 _LOADING_TOGETHER = 0.6  # as `_LOADING`, of blocks that share loads
 _LONG_K = 2048 * 16  # bits of K from which they do
 _MANY_ROUNDS = 40.0  # microseconds of loads of all blocks of a cluster, in rounds
-_LONG = 4.0  # microseconds of loads, from which room for the next kernel is worth fewer stages
+_ROOM = (4.0, 10.0)  # microseconds of loads for which room for the next kernel is worth stages
 _MOST_ROUNDS = 2  # of tiles over the multiprocessors, where blocks of a cluster share K
 
 _CLOCK = 1750.0  # cycles in a microsecond
@@ -403,7 +403,7 @@ def _with_room(cfg: Config, time: float) -> Config:
     if cfg.tile[:2] == (64, 32) and cfg.split == 1 and cfg.swap and time > _MANY_ROUNDS:
         tile = (128, *cfg.tile[1:])
         return replace(cfg, tile=tile, consumers=2, stages=5, sharing=2, blocks_per_sm=2)
-    if is_narrow and cfg.split > 1 and cfg.blocks_per_sm == 1 and time > _LONG:
+    if is_narrow and cfg.split > 1 and cfg.blocks_per_sm == 1 and _ROOM[0] < time < _ROOM[1]:
         return replace(cfg, stages=7, blocks_per_sm=3)
     return cfg
 

@@ -36,11 +36,11 @@ def moved(g: Group, tensor: TensorMap, mode: str, offsets: Any, lane: int, site:
     if offsets is None:
         if min(pixels.lower) < 0 or max(pixels.upper) > 0:
             raise SimulationError(
-                f"an im2col store of positions from {pixels.lower} to the extents - 1 + "
-                f"{pixels.upper}, which are outside of the images",
+                f"an im2col store with the corners {pixels.lower} and {pixels.upper}",
                 site,
                 g.thread(lane),
-                hint="make the atom of a store without padding",
+                hint="its positions, from the first to the extents - 1 + the second, are partly "
+                "outside of the images: make the atom of a store without padding",
             )
         moves: tuple[int, ...] = (0,) * spatial
     else:
