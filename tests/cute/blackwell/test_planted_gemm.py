@@ -24,6 +24,14 @@ FRAGMENT = "        b_one = cute.select(b_layout, mode=[0, 1, 2])\n"
 FRAGMENTS = "        rA, rB = mma.make_fragment_A(sA), mma.make_fragment_B(sB)\n"
 ALLOCATE = "        columns = utils.get_num_tmem_alloc_cols(fake)\n"
 MORE = "        columns = 128\n"
+# As a softmax that writes its weights where the sums of another product are.
+STORED = """        shape = tcgen05.St32x32bOp(tcgen05.Repetition(n // self.subtiles))
+        put = cute.make_copy_atom(shape, cutlass.Float32)
+        there = tcgen05.make_tmem_copy(put, tAcc[None, 0])
+        values.fill(0)
+        cute.copy(there, values, there.get_slice(t).partition_D(tAcc[None, 0]))
+        cute.arch.fence_view_async_tmem_store()
+"""
 SECOND = "                        mma.set(tcgen05.Field.ACCUMULATE, True)\n"
 
 
@@ -73,6 +81,10 @@ MISTAKES = {
     "accumulators that overlap": (
         [(SECOND, second(48)), (ALLOCATE, MORE)],
         "D of a tcgen05.mma overlaps accumulators of another",
+    ),
+    "an operand stored over accumulators": (
+        [(WAIT, WAIT + STORED)],
+        "a tcgen05.st overwrites accumulators of a tcgen05.mma that nobody",
     ),
     "the accumulators are not committed": (
         [(COMMIT, "")], "`Storage.acc_barriers` (1 of 1 arrivals still to come",

@@ -49,11 +49,18 @@ def test_the_kernel_for_a_mask_of_the_users_alone_spills_nothing():
     check(128, flash._HOPPER_MASK, Variant(mask=Captured.of(banded, "mask")))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("right", [None, 0])
+def test_the_kernel_by_mma_sync_for_many_queries_spills_nothing(right):
+    config = flash._AMPERE_MANY_QUERIES
+    check(128, config, Variant(right=right), "sm_80")
+
+
 def banded(batch, head, q, k):
     return (k <= q and q - k < 20) or (q // 64 == 1 and k < 3)
 
 
-def check(head, config, variant):
+def check(head, config, variant, arch="sm_90a"):
     x = np.zeros((4, 2, 256, head), np.float16).transpose(2, 3, 1, 0)
     lse = np.zeros((4, 2, 256), np.float32).transpose(2, 1, 0)
     with warnings.catch_warnings():
@@ -63,7 +70,7 @@ def check(head, config, variant):
             *(x, x, x, x, lse, None, None, None),
             *((None,) * 4, (None, None, None, ()), (None,) * 3),
             *(1.0, 1.0, 1, 256, 132, head, head, variant, config, 0),
-            options="--gpu-arch sm_90a",
+            options=f"--gpu-arch {arch}",
         )
     (kernel,) = compiled.resources.values()
     allowed = FEW_SPILLS if variant.right is None else 0

@@ -286,7 +286,7 @@ INSTRUCTIONS = [
     (warpgroup.make_mma_op(*TYPES[3], 64, RMEM), (Field.NEGATE_A,), "k8.f32.tf32", "first, -1, 1"),
     (warpgroup.make_mma_op(*TYPES[5], 64), (), "m64n64k32.f32.e4m3.e5m2", "first, 1, 1"),
     (warpgroup.make_mma_op(*TYPES[-6], 64, RMEM), (), "k32.f16.e5m2.e4m3", "first, 1, 1"),
-    (warpgroup.make_mma_op(*TYPES[-2], 64, RMEM), (), "k32.s32.u8.s8", "b, first"),
+    (warpgroup.make_mma_op(*TYPES[-2], 64, RMEM), (), "k32.s32.u8.s8", "b0, first"),
 ]
 
 

@@ -34,6 +34,17 @@ TCGEN05_MMA = (
     "nvvm.tcgen05.mma %t, %l, %l, %c, %o {{kind = #nvvm.tcgen05_mma_kind<{}>, "
     "ctaGroup = #nvvm.cta_group<cta_1>}} : (!llvm.ptr<6>, i64, i64, i32, i1)"
 )
+TCGEN05_SPARSE = (
+    '"nvvm.tcgen05.mma.sp"(%t, %l, %l, %c, %o, %t) {{kind = #nvvm.tcgen05_mma_kind<{}>, '
+    "ctaGroup = #nvvm.cta_group<cta_1>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0>}} "
+    ": (!llvm.ptr<6>, i64, i64, i32, i1, !llvm.ptr<6>) -> ()"
+)
+TCGEN05_BLOCK_SCALE = (
+    '"nvvm.tcgen05.mma.block_scale"(%t, %l, %l, %c, %o, %t, %t) {{'
+    "kind = #nvvm.tcgen05_mma_kind<mxf4nvf4>, ctaGroup = #nvvm.cta_group<cta_1>{}, "
+    "blockScale = #nvvm.tcgen05_mma_block_scale<block16>}} "
+    ": (!llvm.ptr<6>, i64, i64, i32, i1, !llvm.ptr<6>, !llvm.ptr<6>) -> ()"
+)
 MMA_BLOCK_SCALE = (  # registers of A, B and sums, factors with bytes and threads
     '%m = "nvvm.mma.block_scale"(%c, %c, %c, %c, %c, %c, %f, %f, %f, %f, %c, %h, %h, %c, %h, %h) {'
     "shape = #nvvm.shape<m = 16, n = 8, k = 32>, scaleVecSize = #nvvm.scale_vec_size<x1>, "
@@ -67,6 +78,8 @@ TEXTS = {
     "nvvm.cp.async.bulk.tensor.shared.cluster.global": [
         "nvvm.cp.async.bulk.tensor.shared.cluster.global %d, %p, %b, box[%c]"
         " {group = #nvvm.cta_group<cta_2>} : !llvm.ptr<7>, !llvm.ptr",
+        "nvvm.cp.async.bulk.tensor.shared.cluster.global %d, %p, %b, box[%c, %c, %c, %c, %c]"
+        " {isCTAOnly = false, mode = #nvvm.tma_load_mode<tile_gather4>} : !llvm.ptr<7>, !llvm.ptr",
         "nvvm.cp.async.bulk.tensor.shared.cluster.global %b, %p, %b, box[%c, %c, %c, %c, %c]"
         " {isCTAOnly = true, mode = #nvvm.tma_load_mode<tile_gather4>} : !llvm.ptr<3>, !llvm.ptr",
         "nvvm.cp.async.bulk.tensor.shared.cluster.global %d, %p, %b, box[%c]"
@@ -113,6 +126,11 @@ TEXTS = {
     ],
     "nvvm.mma.block_scale": [MMA_BLOCK_SCALE],
     "nvvm.tcgen05.mma": [TCGEN05_MMA.format("i8"), TCGEN05_MMA.format("f16")],
+    "nvvm.tcgen05.mma.block_scale": [
+        TCGEN05_BLOCK_SCALE.format(", cute.k96"),
+        TCGEN05_BLOCK_SCALE.format(""),
+    ],
+    "nvvm.tcgen05.mma.sp": [TCGEN05_SPARSE.format("i8"), TCGEN05_SPARSE.format("f16")],
     "nvvm.tcgen05.shift": ["nvvm.tcgen05.shift %t : !llvm.ptr<6>"],
     "nvvm.read.ptx.sreg.clusterid.x": ["%s = nvvm.read.ptx.sreg.clusterid.x : i32"],
     "nvvm.read.ptx.sreg.cluster.ctarank": ["%s = nvvm.read.ptx.sreg.cluster.ctarank : i32"],

@@ -307,11 +307,7 @@ NARROW_CONFIGS = {
 }
 # With few keys a block's beginning and end weigh more than the turns of its warpgroups.
 _FEW_KEYS = 1024
-# Without a spill: with a bound on the right, and without.
-_AMPERE_MANY_QUERIES = (
-    ampere.Config((128, 48), 4, slack=8),
-    ampere.Config((128, 48), 4, slack=8, ahead=True),
-)
+_AMPERE_MANY_QUERIES = ampere.Config((128, 48), 4, slack=8)
 _HOPPER_WINDOW = hopper.Config((128, 128), query_stages=2, persistent=True)
 _HOPPER_MASK = hopper.Config((128, 128), query_stages=2, persistent=True, between=False)
 _HOPPER_FEW_KEYS = hopper.Config(
@@ -367,8 +363,9 @@ def _chosen(
         return free if variant.right is None else bounded
     packed = extents.group if longest * extents.group <= 64 else 1
     widest = max(extents.head, extents.head_v)
-    if target.is_gpu and longest > 64 and 96 < widest <= 128 and not variant.is_scored:
-        return _AMPERE_MANY_QUERIES[variant.is_unbounded]
+    is_plain = not variant.is_scored and variant.mask is None and variant.left is None
+    if target.is_gpu and is_long and 96 < widest <= 128 and is_plain:
+        return _AMPERE_MANY_QUERIES
     tile = (64, 64 if max(extents.head, extents.head_v) <= 128 else 32)
     if longest * packed <= 16:
         tile, warps = (16, tile[1]), 1

@@ -364,7 +364,7 @@ def wait_for_stores(g: Group, m: Mask, site: Site) -> None:
     for pending in g.tmem_stores:
         tmem.words[pending.lanes, pending.columns] = pending.words
         tmem.written[pending.lanes, pending.columns] = True
-        tensor_owners.store(g.block, (pending.lanes, pending.columns), pending.site)
+        tensor_owners.store(g, (pending.lanes, pending.columns), pending.site)
         index = tensor_races.words_at(pending.lanes, pending.columns)
         tensor_races.check_store(g, index, pending.site, is_complete=True)
     g.tmem_stores.clear()

@@ -1,9 +1,10 @@
 """Tensors in tensor memory that overlap by mistake.
 
 Each word belongs to what wrote it last: the D of one tcgen05.mma, a copy of tcgen05.cp, or a
-tcgen05.st. A program may reuse columns as soon as somebody has read them. Where D or a copy takes
-columns of another one that nobody has read yet, or an instruction reads scale factors or an operand
-A that D of another one has overwritten, two tensors have the same columns at one time.
+tcgen05.st. A program may reuse columns as soon as somebody has read them. Where D, a copy or a
+store takes columns of accumulators that nobody has read yet, D those of such a copy, or an
+instruction reads scale factors or an operand A that D of another one has overwritten, two tensors
+have the same columns at one time.
 """
 
 from __future__ import annotations
@@ -106,12 +107,25 @@ def _the_other(use: TensorUse, what: str) -> str:
     return f"accumulators of {'another' if what == D else 'a'} tcgen05.mma"
 
 
-def store(block: Block, place: Any, site: Site) -> None:
-    """Record that a tcgen05.st has written words."""
+def store(g: Group, place: Any, site: Site) -> None:
+    """Record that a tcgen05.st has written words. Raises SimulationError for accumulators that
+    nobody has read.
+    """
     columns = place[1]
     span = range(int(np.min(columns)), int(np.max(columns)) + 1)
-    owners = _owners(block)
-    owners.owner[place] = owners.number_of((STORE, site), TensorUse(STORE, None, span, site))
+    owners = _owners(g.block)
+    use = TensorUse(STORE, None, span, site)
+    number = owners.number_of((STORE, site), use)
+    for other in owners.others(place, number):
+        if other.is_unread and other.what == D:
+            raise SimulationError(
+                f"{STORE} overwrites accumulators of a tcgen05.mma that nobody has read",
+                site,
+                g.thread(0),
+                notes=((use.takes(), None), (other.takes(here=True), other.site.span)),
+                hint=_HINT,
+            )
+    owners.owner[place] = number
 
 
 def load(block: Block, place: Any) -> None:
