@@ -413,5 +413,6 @@ def scales_of(sa, sb):
 
 
 def run():
-    check(m=192, n=128, k=640, groups=3, cluster=(1, 1), overlap=True)
+    check(m=128, n=128, k=640, cluster=(1, 1), overlap=True)
+    check(m=192, n=128, k=128, groups=3, cluster=(1, 1))
     check(n=128, scaled=False, interval=2, cluster=(2, 1))
