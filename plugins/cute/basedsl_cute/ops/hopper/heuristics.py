@@ -322,7 +322,9 @@ def _sharing_more(cfg: Any, m: int, n: int, k_bits: int, batches: int, processor
         if tiles <= processors * 10 // 11:
             return replace(cfg, cluster=(4, 1))
     if cfg.tile[:2] == (128, 160) and cfg.defers(16) and k_bits >= 2 * _LONG_K:
-        if m % 256 == 0 and tiles <= 2 * processors:  # one round of tiles twice as tall
+        if (
+            m % 256 == 0 and processors < tiles <= 2 * processors
+        ):  # one round of tiles twice as tall
             return replace(cfg, tile=(256, *cfg.tile[1:]), stages=3)
     return cfg
 
@@ -380,6 +382,8 @@ def sharing_configurations(m: int, n: int, k: int, bits: int, processors: int) -
             continue
         if columns > 128 or not (32 < columns <= 64 if rows == 128 else not 16 < columns <= 64):
             continue
+        if columns <= 16 and tiles > processors * 2 // 3:
+            continue
         sharing = most
         while tiles % sharing:
             sharing //= 2
@@ -403,7 +407,7 @@ def _with_room(cfg: Config, time: float) -> Config:
     if cfg.tile[:2] == (64, 32) and cfg.split == 1 and cfg.swap and time > _MANY_ROUNDS:
         tile = (128, *cfg.tile[1:])
         return replace(cfg, tile=tile, consumers=2, stages=5, sharing=2, blocks_per_sm=2)
-    if is_narrow and cfg.split > 1 and cfg.blocks_per_sm == 1 and _ROOM[0] < time < _ROOM[1]:
+    if is_narrow and cfg.split > 2 and cfg.blocks_per_sm == 1 and _ROOM[0] < time < _ROOM[1]:
         return replace(cfg, stages=7, blocks_per_sm=3)
     return cfg
 
