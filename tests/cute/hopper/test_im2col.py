@@ -318,7 +318,7 @@ def test_what_there_is_not(sim):
     refused("filter_shape= is 2 extents of a filter, not", filter_shape=(3,))
     refused(r"padding= is a number, or 2 numbers or pairs, none negative", padding=-1)
     refused("stride of pixels is 1 to 8, not", stride=9)
-    refused("beyond -128 to 127, which 2 spatial modes have", padding=200)
+    refused("beyond -128 to 127\n(.|\n)*so it is with 2 spatial modes", padding=200)
     refused("channels of several places in the filter", tile=(32, 32))
     refused("filter is larger than the image", error=DSLError, filter_shape=(9, 3), padding=0)
     refused("contiguous channels", x=from_dlpack(np.zeros((4, 4), np.float16)))

@@ -65,7 +65,7 @@ def get_mlir_types(value: Any) -> list[Any]:
     values = [leaf for leaf in flatten(value)[1] if _is_dynamic(leaf)]
     if values:
         return [one.ir_value().type for one in values]
-    if hasattr(value, "__get_mlir_types__"):
+    if hasattr(value, "__get_mlir_types__") and not isinstance(value, Numeric):
         return list(value.__get_mlir_types__())
     return CUTE.ir_types(value)
 
