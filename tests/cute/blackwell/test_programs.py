@@ -109,7 +109,17 @@ def test_the_persistent_block_scaled_gemm(case):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["grouped_gemm", "attention", "blockwise_gemm", "preferred_cluster_gemm"]
+    "name",
+    [
+        "grouped_gemm",
+        "attention",
+        "blockwise_gemm",
+        "preferred_cluster_gemm",
+        "alpha_beta_gemm",
+        "split_k_gemm",
+        "cluster_rmsnorm",
+        "sum_of_tensors",
+    ],
 )
 def test_a_program(name):
     done = run(name)
