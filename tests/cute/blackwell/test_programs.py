@@ -73,9 +73,53 @@ def test_the_persistent_gemm(case):
     assert done.stdout == "PASS\n", done.stderr
 
 
+MXFP8 = ("--ab_dtype", "Float8E4M3FN", "--sf_dtype", "Float8E8M0FNU", "--sf_vec_size", "32")
+BLOCK_SCALED = {
+    "nvfp4": (),
+    "mxfp4, overlapping accumulators": (
+        "--sf_dtype", "Float8E8M0FNU", "--sf_vec_size", "32", "--c_dtype", "Float16",
+        "--mnkl", "256,512,512,1", "--mma_tiler_mn", "128,256",
+    ),
+    "mxfp8, N = 64, multicast, batches": (
+        *MXFP8, "--c_dtype", "BFloat16", "--mnkl", "256,256,256,2", "--majors", "kkm",
+        "--mma_tiler_mn", "128,64", "--cluster_shape_mn", "2,2",
+    ),
+    "mxfp8 of E5M2, pairs": (
+        *MXFP8, "--ab_dtype", "Float8E5M2", "--mnkl", "512,256,256,1", "--majors", "mnn",
+        "--mma_tiler_mn", "256,128", "--cluster_shape_mn", "2,1",
+    ),
+    "FP4 by 16 with E8M0, pairs, overlapping accumulators": (
+        "--sf_dtype", "Float8E8M0FNU", "--c_dtype", "Float16", "--mnkl", "512,512,512,1",
+        "--mma_tiler_mn", "256,256", "--cluster_shape_mn", "2,1",
+    ),
+    "mxfp8 to E4M3, N = 64, pairs with multicast": (
+        *MXFP8, "--c_dtype", "Float8E4M3FN", "--mnkl", "512,256,256,1", "--majors", "knn",
+        "--mma_tiler_mn", "256,64", "--cluster_shape_mn", "4,2",
+    ),
+    "mxfp8, tiles over the edge": (*MXFP8, "--mnkl", "200,320,288,1"),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", BLOCK_SCALED)
+def test_the_persistent_block_scaled_gemm(case):
+    done = run("block_scaled_gemm_persistent", *BLOCK_SCALED[case])
+    assert done.stdout == "PASS\n", done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["grouped_gemm", "attention", "blockwise_gemm", "preferred_cluster_gemm"]
+    "name",
+    [
+        "grouped_gemm",
+        "attention",
+        "blockwise_gemm",
+        "preferred_cluster_gemm",
+        "alpha_beta_gemm",
+        "split_k_gemm",
+        "cluster_rmsnorm",
+        "sum_of_tensors",
+    ],
 )
 def test_a_program(name):
     done = run(name)

@@ -1,11 +1,13 @@
 """Arrays for the programs beside it: small whole numbers, in either major mode, in batches."""
 
 import cutlass
+import ml_dtypes
 import numpy as np
 from cutlass.cute.runtime import from_dlpack
 
 NUMPY = {
     cutlass.Float16: np.float16,
+    cutlass.BFloat16: ml_dtypes.bfloat16,
     cutlass.Float32: np.float32,
     cutlass.Int8: np.int8,
     cutlass.Int32: np.int32,
