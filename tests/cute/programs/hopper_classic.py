@@ -39,7 +39,7 @@ class HopperWgmmaGemmKernel:
         self.k_pipe_mmas = k_pipe_mmas
         self.buffer_align_bytes = 1024
 
-    def _setup_attributes(self):
+    def _configure(self):
         if self.tile_shape_mnk[0] not in [64, 128]:
             raise ValueError("CTA tile shape M must be 64/128")
         self.tiled_mma = sm90_utils.make_trivial_tiled_mma(
@@ -67,7 +67,7 @@ class HopperWgmmaGemmKernel:
         self.epi_tile = sm90_utils.compute_tile_shape_or_override(
             self.tile_shape_mnk, self.c_dtype, is_cooperative=is_cooperative
         )
-        self.ab_stage, self.epi_stage = self._compute_stages(
+        self.ab_stage, self.epi_stage = self._count_stages(
             self.tile_shape_mnk,
             self.a_dtype,
             self.b_dtype,
@@ -87,7 +87,7 @@ class HopperWgmmaGemmKernel:
         )
 
     @staticmethod
-    def _compute_stages(
+    def _count_stages(
         tile_shape_mnk, a_dtype, b_dtype, epi_tile, c_dtype, smem_capacity, occupancy
     ):
         epi_stage = 4
@@ -115,7 +115,7 @@ class HopperWgmmaGemmKernel:
             raise TypeError(f"Type mismatch: {self.a_dtype} != {self.b_dtype}")
         if cutlass.const_expr(self.a_dtype.width != self.b_dtype.width):
             raise TypeError("Type width mismatch")
-        self._setup_attributes()
+        self._configure()
         tma_atom_a, tma_tensor_a = self._make_tma_atoms_and_tensors(
             a,
             self.a_smem_layout_staged,
