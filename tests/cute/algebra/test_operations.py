@@ -189,6 +189,9 @@ def test_documented_values(got: Any, expected: Any) -> None:
         (lambda: cute.elem_less((1, 2, 3), (4, 5)), "the first operand has more modes"),
         (lambda: cute.add_offset(3, (1, 2)), "cannot add the integer 3"),
         (lambda: cute.assume(12, divby=8), "does not divide"),
+        (lambda: cute.assume(12, divby=0), "divby=0\\): it is a positive int"),
+        (lambda: cute.assume(12, divby=-4), "it is a positive int"),
+        (lambda: cute.assume(12, divby="4"), "it is a positive int"),
     ],
 )
 def test_inadmissible_operands_are_errors_that_show_them(make: Any, message: str) -> None:

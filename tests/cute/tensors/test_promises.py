@@ -34,6 +34,17 @@ def test_a_broken_promise_is_an_error(sim):
         on_host(12)
 
 
+@cute.jit
+def promised(n: cute.Int32, divby: cute.Constexpr):
+    return cute.assume(n, divby=divby)
+
+
+@pytest.mark.parametrize("divby", [0, -4, 1.5, None])
+def test_a_promise_of_no_positive_int(sim, divby):
+    with pytest.raises(cute.LayoutError, match="it is a positive int"):
+        promised(8, divby)
+
+
 def test_on_a_gpu_the_check_is_an_option(monkeypatch):
     monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
     out = np.ones(1, np.int32)

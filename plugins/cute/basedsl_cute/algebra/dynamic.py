@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Mapping
 from numbers import Number
 from typing import Any, NamedTuple
@@ -87,11 +88,13 @@ def assume(x: Any, divby: int) -> Any:
     """Return ``x`` with the promise that ``divby`` divides it.
 
     Nothing checks the promise for a dynamic integer. Raises LayoutError for a static int that
-    ``divby`` does not divide.
+    ``divby`` does not divide, and for a ``divby`` that is no positive int.
 
     >>> str(assume(Dyn("n"), 8)), assume(16, 8)
     ('?{div=8}', 16)
     """
+    if not hasattr(divby, "__index__") or (divby := operator.index(divby)) < 1:
+        raise LayoutError(f"assume(..., divby={divby!r}): it is a positive int")
     if is_static_int(x) and x % divby:
         raise LayoutError(f"assume({x}, divby={divby}): it does not divide")
     return with_divby(x, divby)

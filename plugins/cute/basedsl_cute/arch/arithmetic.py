@@ -97,8 +97,7 @@ def log2(x: Any, fastmath: bool = True) -> Any:
 def mul_hi(a: int | Integer, b: int | Integer) -> Integer:
     """Return the upper 32 bits of the product of two 32-bit integers (PTX `mul.hi`).
 
-    The result is a Uint32 where one of `a` and `b` is, else an Int32. Raises DSLTypeError for
-    other types.
+    The result is a Uint32 if `a` or `b` is one, else an Int32. Raises DSLTypeError for other types.
     """
     numbers = [as_numeric(x) for x in (a, b)]
     for number in numbers:

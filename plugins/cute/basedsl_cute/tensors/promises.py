@@ -15,7 +15,7 @@ def assume(x: Any, divby: int) -> Any:
 
     A broken promise raises AssertionError on the simulator, in host code, and on a GPU with the
     compile option ``--enable-assertions``; else later results are undefined. Raises LayoutError for
-    a static int that ``divby`` does not divide.
+    a static int that ``divby`` does not divide, and for a ``divby`` that is no positive int.
 
     >>> assume(16, 8)
     16
