@@ -14,7 +14,6 @@ extern Object _Py_TrueStruct, _Py_FalseStruct, _Py_NoneStruct;
 extern int64_t PyLong_AsLongLongAndOverflow(Object *, int32_t *);
 extern uint64_t PyLong_AsUnsignedLongLong(Object *);
 extern double PyLong_AsDouble(Object *);
-extern void *PyLong_AsVoidPtr(Object *);
 extern Object *PyLong_FromLongLong(int64_t);
 extern Object *PyLong_FromUnsignedLongLong(uint64_t);
 extern double PyFloat_AsDouble(Object *);
@@ -404,9 +403,9 @@ static int32_t bind(const Entry *entry, Object *const *given, int64_t count, Obj
     return 1;
 }
 
-/* A METH_FASTCALL | METH_KEYWORDS function; `self` is the tuple (address of an Entry, owner). */
+/* A METH_FASTCALL | METH_KEYWORDS function; `self` are bytes, the address of an Entry. */
 Object *basedsl_call(Object *self, Object *const *given, int64_t count, Object *keywords) {
-    const Entry *entry = PyLong_AsVoidPtr(PyTuple_GetItem(self, 0));
+    const Entry *entry = *(const Entry *const *)PyBytes_AsString(self);
     const int64_t parameters = entry->parameters;
     _Alignas(16) char slots[SLOT_BYTES];
     Object *filled[MOST_PARAMETERS];

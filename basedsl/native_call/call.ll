@@ -1,4 +1,4 @@
-; made of call.c de304bea79f2e7405bc586357a39329085f4c11f0f7ed70954d946cdae9ae168
+; made of call.c f09f237d40b4c0f5c8e7625d1d5d7abb0c329b4c8493bca50fa6b75ccc7bc219
 %struct.Object = type { i64, ptr }
 %struct.Argument = type { ptr, ptr, i64 }
 %struct.Tensor = type { ptr, i64, i32, i32, ptr, ptr, i64 }
@@ -796,8 +796,8 @@ declare void @Py_DecRef(ptr noundef)
 define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %3) {
   %5 = alloca [1024 x i8], align 16
   %6 = alloca [32 x ptr], align 16
-  %7 = tail call ptr @PyTuple_GetItem(ptr noundef %0, i64 noundef 0)
-  %8 = tail call ptr @PyLong_AsVoidPtr(ptr noundef %7)
+  %7 = tail call ptr @PyBytes_AsString(ptr noundef %0)
+  %8 = load ptr, ptr %7, align 8
   %9 = load i64, ptr %8, align 8
   call void @llvm.lifetime.start.p0(ptr nonnull %5)
   call void @llvm.lifetime.start.p0(ptr nonnull %6)
@@ -1239,8 +1239,6 @@ define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr nou
   call void @llvm.lifetime.end.p0(ptr nonnull %5)
   ret ptr %284
 }
-
-declare ptr @PyLong_AsVoidPtr(ptr noundef)
 
 declare ptr @PyObject_Vectorcall(ptr noundef, ptr noundef, i64 noundef, ptr noundef)
 

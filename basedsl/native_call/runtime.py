@@ -9,6 +9,7 @@ import ctypes
 import functools
 import hashlib
 import re
+import struct
 import threading
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,12 @@ class _MethodDef(ctypes.Structure):
     )
 
 
+class EntryAddress(bytes):
+    """The address of an entry's table, as `call.c` reads it; `owner` keeps the table alive."""
+
+    owner: Any
+
+
 class Runtime:
     """The loaded machine code of `call.c`."""
 
@@ -50,7 +57,9 @@ class Runtime:
         """Return a built-in function that calls by the table at address `entry` (a `NativeEntry`),
         and keeps `owner` alive.
         """
-        return self._new(ctypes.addressof(self._method), (entry, owner), None, None)
+        address = EntryAddress(struct.pack("P", entry))
+        address.owner = owner
+        return self._new(ctypes.addressof(self._method), address, None, None)
 
 
 def load_llvmir(text: str) -> native.LoadedObject:
