@@ -7,6 +7,7 @@ access itself one `cute.load` or `cute.store`. A tensor is a *view* of the algeb
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -119,6 +120,7 @@ class NoVector:
     __array__ = __array_ufunc__ = __array_function__ = _refuse_numpy
 
 
+@functools.lru_cache(maxsize=64)  # a search takes 0.1 ms, and `hasattr` asks for one each time
 def _attribute_hint(kind: type, name: str) -> str:
     near = closest_name(name, [one for one in dir(kind) if not one.startswith("_")])
     if near is not None and name not in OF_TENSORS:
