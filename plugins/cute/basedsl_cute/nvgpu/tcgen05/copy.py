@@ -193,16 +193,10 @@ _REDUCIBLE = {Float32: "f32", Int32: "s32", Uint32: "u32"}
 
 
 @dataclass(frozen=True)
-class LdRed32x32bOp(_Load):
-    """The load as Ld32x32bOp with the reduction `redOp` of each thread's registers (sm_103f).
-
-    The destination of a copy is (registers, reduced), where `reduced` has an element for each
-    instruction: those of `repeat` columns, from 2. Elements are Float32, Int32 or Uint32; a number
-    wins over NaN. Raises DSLTypeError for other arguments.
-    """
+class _LoadAndReduce(_Load):
+    """The base of loads with the reduction `redOp` of each thread's registers (sm_103f)."""
 
     redOp: TmemLoadRedOp = TmemLoadRedOp.MAX
-    shape: ClassVar[str] = "32x32b"
     checks_itself = True
 
     def __init__(self, repeat: Repetition | int, redOp: Any = TmemLoadRedOp.MAX) -> None:
@@ -214,7 +208,7 @@ class LdRed32x32bOp(_Load):
         kind = _REDUCIBLE.get(atom.dtype)
         if kind is None or (kind != "f32" and "abs" in self.redOp.value) or int(self.repeat) < 2:
             raise DSLTypeError(
-                f"LdRed32x32bOp has no {self.redOp.name} of {int(self.repeat)} elements of "
+                f"{type(self).__name__} has no {self.redOp.name} of {int(self.repeat)} elements of "
                 f"{atom.dtype.__name__}",
                 hint="Float32 with all reductions, Int32 and Uint32 with MAX and MIN, from x2",
             )
@@ -222,9 +216,10 @@ class LdRed32x32bOp(_Load):
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
         """Emit the loads; `dst` is (registers, reduced)."""
+        name = type(self).__name__
         if not (isinstance(dst, tuple | list) and len(dst) == 2):
             raise DSLTypeError(
-                f"LdRed32x32bOp copies to (registers, reduced), not to {dst}",
+                f"{name} copies to (registers, reduced), not to {dst}",
                 hint="cute.copy(tiled_copy, source, (registers, reduced))",
             )
         registers, reduced = dst
@@ -232,9 +227,30 @@ class LdRed32x32bOp(_Load):
         check_elements(src, reduced, "cute.copy")
         count = len(_steps(atom, src))
         if reduced.memspace != "rmem" or int(algebra.size(reduced.shape)) != count:
-            raise DSLTypeError(f"LdRed32x32bOp: {reduced} is not {count} registers, one for each "
+            raise DSLTypeError(f"{name}: {reduced} is not {count} registers, one for each "
                                "instruction")  # fmt: skip
         self._issue(atom, src, registers, pred, reduced)
+
+
+class LdRed32x32bOp(_LoadAndReduce):
+    """The load as Ld32x32bOp with the reduction `redOp` of each thread's registers (sm_103f).
+
+    The destination of a copy is (registers, reduced), where `reduced` has an element for each
+    instruction: those of `repeat` columns, from 2. Elements are Float32, Int32 or Uint32; a number
+    wins over NaN. Raises DSLTypeError for other arguments.
+    """
+
+    shape: ClassVar[str] = "32x32b"
+
+
+class LdRed16x32bx2Op(_LoadAndReduce):
+    """The load as Ld16x32bx2Op with the reduction `redOp` of each thread's registers (sm_103f).
+
+    Threads 0 to 15 of a warp reduce the first `repeat` columns of their lanes, threads 16 to 31 the
+    second; for the rest see `LdRed32x32bOp`.
+    """
+
+    shape: ClassVar[str] = "16x32bx2"
 
 
 class Ld16x256bOp(_Load):
