@@ -85,8 +85,8 @@ def test_against_numpy(kind, red, repeat):
 
 
 def half_rows(x, repeat):
-    """What LdRed16x32bx2Op loads of x, (threads, instructions, registers): PTX ISA, "tcgen05.ld"
-    and "16x32bx2"; the two halves of a warp's lanes come first.
+    """The registers that LdRed16x32bx2Op loads of x, (threads, instructions, registers), first from
+    one half of a warp's lanes, then from the other (PTX ISA, "tcgen05.ld").
     """
     t, i, r = np.indices((128, COLUMNS // repeat, repeat))
     lanes = t // 32 * 32 + i % 2 * 16 + t % 16

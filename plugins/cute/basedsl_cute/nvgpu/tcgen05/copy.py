@@ -10,7 +10,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from basedsl import DSLTypeError, Float32, Int32, Uint32, current_trace, mlir_type
+from basedsl import DSLTypeError, Float32, Int32, TFloat32, Uint32, current_trace, mlir_type
 from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout
 from basedsl_cute.algebra.ignored_location import takes_location
@@ -19,7 +19,7 @@ from basedsl_cute.atoms.copy_instruction import check_elements
 from basedsl_cute.dialect import define
 from basedsl_cute.dialect.tensor_memory import WORDS, TmemLoad, TmemStore
 from basedsl_cute.nvgpu.tcgen05.modes import Pack, Repetition, TmemLoadRedOp, Unpack
-from basedsl_cute.tensors.pointer import storage_bits
+from basedsl_cute.tensors.pointer import recast_ptr, storage_bits
 from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.vector_ops import bits_as
 from basedsl_cute.tensors.vectorized_access import load_vector, store_vector
@@ -81,6 +81,9 @@ class _TmemCopy(CopyOp):
                 notes=((f"tensor memory is {tmem}", None),),
                 hint="make it of the shape that partition_D (of a load) or partition_S gives",
             )
+        dtype = atom.dtype
+        if dtype is TFloat32:  # 32 bits, of which the IR's type has 19
+            dtype, registers = Float32, _as_float32(registers)
         trace = current_trace("a copy of tensor memory")
         ir, dialect = trace.ir, define(trace.bindings)
         word = ir.IntegerType.get_signless(32)
@@ -92,7 +95,7 @@ class _TmemCopy(CopyOp):
             values = bits_as(load_vector(registers), word, count)
             TmemStore(dialect, values=values, **common)
             return
-        element, n = mlir_type(atom.dtype, ir), int(algebra.size(registers.shape))
+        element, n = mlir_type(dtype, ir), int(algebra.size(registers.shape))
         if reduced is None:
             loaded = TmemLoad(dialect, type=ir.VectorType.get([count], word), **common)
             store_vector(registers, bits_as(loaded.values, element, n))
@@ -119,6 +122,10 @@ class _TmemCopy(CopyOp):
         elements that it does not reduce.
         """
         return {}
+
+
+def _as_float32(registers: Tensor) -> Tensor:
+    return Tensor(recast_ptr(registers.iterator, dtype=Float32), registers.layout)
 
 
 def _steps(atom: CopyAtom, tmem: Tensor) -> list[int]:
