@@ -50,8 +50,8 @@ def clusterlaunchcontrol_try_cancel(
 
 @takes_location
 def issue_clc_query(mbar_ptr: Pointer, clc_response_ptr: Pointer, multicast: bool = False) -> None:
-    """Request the cancellation of a cluster's launch: `clusterlaunchcontrol_try_cancel` with its
-    pointers in the other order, that of the mbarrier and that of the response.
+    """Request the cancellation of a cluster's launch: `clusterlaunchcontrol_try_cancel`, with
+    `mbar_ptr` the mbarrier, `clc_response_ptr` the response and `multicast` as there.
     """
     clusterlaunchcontrol_try_cancel(clc_response_ptr, mbar_ptr, multicast)
 
