@@ -16,7 +16,6 @@ from basedsl_cute.hardware.requirements import DEPENDENT_LAUNCH, TCGEN05, WGMMA
 from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.blackwell import attention as blackwell
-from basedsl_cute.ops.flash import torch_attention
 from basedsl_cute.ops.flash.arguments import (
     HALVES,
     AttentionOperand,
@@ -147,14 +146,13 @@ def attention(
         }  # fmt: skip
         return jax_attention(Functions(attention, attention_backward), q, k, v, given, return_lse)
     lib = library(q, "attention")
-    is_torch = type(q).__module__.partition(".")[0] == "torch"
-    if is_torch and not torch_attention.is_compiling():
-        torch_attention.check_transforms()
-        torch_attention.register(_FORWARD)
-    if is_torch and (
-        torch_attention.is_compiling()
-        or torch_attention.needs_gradient((q, k, v, bias, alibi, sinks))
-    ):
+    if type(q).__module__.partition(".")[0] == "torch":
+        from basedsl_cute.ops.flash.torch_attention import check_transforms  # it imports PyTorch
+
+        check_transforms()
+    if lib.records(q, k, v, bias, alibi, sinks):
+        from basedsl_cute.ops.flash.torch_attention import differentiable
+
         apart = {
             "seqused_k": seqused_k,
             "block_table": block_table,
@@ -184,7 +182,7 @@ def attention(
             "max_seqlen_k": max_seqlen_k,
             "layout": layout,
         }
-        found = torch_attention.differentiable(_FORWARD, q, k, v, options, (score, mask))
+        found = differentiable(q, k, v, options, (score, mask))
         return found if return_lse else found[0]
     lengths = Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, block_table)
     lengths.check(lib)
@@ -245,9 +243,6 @@ def attention(
         )
     return result
 
-
-_FORWARD = torch_attention.Forward(attention, attention_backward)
-torch_attention.register(_FORWARD)
 
 # Heads' extent -> configurations of the Hopper kernel with a bound on the right, without, and with
 # scores or masks of other kinds: those that fit into shared memory, and registers without a spill.

@@ -221,12 +221,8 @@ def choose_kernel(
             )
         return "blackwell", config
     if config is None and _has_wgmma(current_target()) and tma.wgmma and dtype.width < 64:
-        m, n = (shape.n, shape.m) if shape.is_turned else (shape.m, shape.n)
-        of_m, of_n = shape.k_contiguous[::-1] if shape.is_turned else shape.k_contiguous
-        return heuristics.choose_hopper_kernel(
-            m, n, shape.k, shape.batches, dtype.width, dtype_c.width, processors, tma.stores,
-            shape.is_turned, of_m if m > n else of_n,
-        )  # fmt: skip
+        problem = _hopper_problem(dtype, dtype_c, shape, tma, processors)
+        return heuristics.choose_hopper_kernel(problem)
     if dtype is cute.Float64 and type(config) not in (type(None), ampere_gemm.Config):
         raise DSLTypeError("Float64 is multiplied by ops.ampere.gemm", hint="pass its Config")
     if type(config) in _HOPPER:
@@ -249,11 +245,27 @@ def configs_to_measure(
     if kernel == "warp" or kernel == "warp-tma":
         made = gemm_tma.Config if kernel == "warp-tma" else ampere_gemm.Config
         return ampere_gemm.every_config(dtype.width, current_target().smem_per_block, made)
+    return heuristics.ranked_hopper_kernels(_hopper_problem(dtype, dtype_c, shape, tma, processors))
+
+
+def _hopper_problem(
+    dtype: Any, dtype_c: Any, shape: ProblemShape, tma: TmaSupport, processors: int
+) -> heuristics.Problem:
+    """The product as the model of the Hopper kernels takes it."""
     m, n = (shape.n, shape.m) if shape.is_turned else (shape.m, shape.n)
-    return heuristics.ranked_hopper_kernels(
-        m, n, shape.k, shape.batches, dtype.width, dtype_c.width, processors, tma.stores,
+    of_m, of_n = shape.k_contiguous[::-1] if shape.is_turned else shape.k_contiguous
+    return heuristics.Problem(
+        m,
+        n,
+        shape.k,
+        shape.batches,
+        dtype.width,
+        dtype_c.width,
+        processors,
+        tma.stores,
         shape.is_turned,
-    )  # fmt: skip
+        of_m if m > n else of_n,
+    )
 
 
 def _sgemm_config(dtype: Any, shape: ProblemShape, config: Any, processors: int) -> Any:

@@ -88,8 +88,8 @@ def topk_into(found: TopK | None, x: Any, k: int, largest: bool) -> TopK:
     any integers.
     """
     lib = library(x, "topk")
-    kind = None if found is None else found.indices.dtype
-    key = (lib.key(x), k, bool(largest), kind, asked_target())
+    outputs = None if found is None else tuple(map(lib.key, found))
+    key = (lib.key(x), k, bool(largest), outputs, asked_target())
     plan = _plans.get(key)
     if plan is None:
         plan = _plans.keep(key, _plan(lib, x, k, bool(largest)))
