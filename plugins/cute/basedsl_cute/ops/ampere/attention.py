@@ -187,7 +187,7 @@ def forward_kernel(
         coords = mma.get_slice(thread).partition_C(cute.make_identity_tensor((m, n)))
         factor = cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E
         count = cute.size(sums, mode=[0])
-        totals = None
+        totals: Any = None
         if cute.const_expr(cfg.slack > 0):
             # Rounded weights sum to what results are divided by best. Those of BFloat16 are too
             # coarse for the logarithm of the sum.
