@@ -226,8 +226,16 @@ def _kind_of_class(cls: Any) -> str:
         return "leaf"
     library = cls.__module__.partition(".")[0] in sys.stdlib_module_names
     if library and cls.__module__ != "__main__" and cls is not types.SimpleNamespace:
-        return "leaf"  # loggers, locks, paths, ...: nothing of the program's own state
+        if not is_made_dynamically(cls):
+            return "leaf"  # loggers, locks, paths, ...: nothing of the program's own state
     return "record" if _is_frozen(cls) else "object"
+
+
+def is_made_dynamically(cls: Any) -> bool:
+    """Return True for a class that `types.new_class` has made for the program: it says that it is
+    of the module `types`. Up to Python 3.11 `dataclasses.make_dataclass` makes such classes.
+    """
+    return cls.__module__ == "types" and vars(types).get(cls.__name__) is not cls
 
 
 def _protocol_parts(obj: Any) -> Parts:
