@@ -11,6 +11,7 @@ from typing import Any
 
 from basedsl import DSLTypeError, Float32
 from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.arch.arithmetic import exp
 from basedsl_cute.arch.emit import emit_op
 
 Pair = tuple[Any, Any]
@@ -47,6 +48,17 @@ def fma_packed_f32x2(src_a: Pair, src_b: Pair, src_c: Pair) -> Pair:
     numbers, and so is the result.
     """
     return _pairwise("fma_packed_f32x2()", "math.fma", src_a, src_b, src_c)
+
+
+@takes_location
+def exp_packed_f32x2(src: Pair) -> Pair:
+    """Return e to the power of each of a pair of Float32, as `cute.arch.exp` computes it: `src` is
+    a tuple of two numbers, and so is the result.
+    """
+    if not isinstance(src, tuple | list) or len(src) != 2:
+        raise DSLTypeError(f"exp_packed_f32x2() takes a pair (x0, x1) of Float32, not {src!r}")
+    low, high = (exp(Float32(x)) for x in src)
+    return low, high
 
 
 def _pairwise(what: str, op: str, *pairs: Any) -> Pair:

@@ -302,7 +302,10 @@ NARROW_CONFIGS = {
 }
 # With few keys a block's beginning and end weigh more than the turns of its warpgroups.
 _FEW_KEYS = 1024
-_AMPERE_MANY_QUERIES = ampere.Config((128, 48), 4, slack=8)
+# By mma.sync, for heads of more than 96 elements: the most keys at a time without a spill.
+_MANY_QUERIES = ampere.Config((128, 48), 4, slack=8)
+_MANY_QUERIES_HOPPER = replace(_MANY_QUERIES, tile=(128, 64))
+_MANY_QUERIES_SM_100 = replace(_MANY_QUERIES, tile=(128, 32))
 _HOPPER_WINDOW = hopper.Config((128, 128), query_stages=2, persistent=True)
 _HOPPER_MASK = hopper.Config((128, 128), query_stages=2, persistent=True, between=False)
 _HOPPER_FEW_KEYS = hopper.Config(
@@ -360,7 +363,7 @@ def _chosen(
     widest = max(extents.head, extents.head_v)
     is_plain = not variant.is_scored and variant.mask is None and variant.left is None
     if target.is_gpu and is_long and 96 < widest <= 128 and is_plain:
-        return _AMPERE_MANY_QUERIES
+        return many_queries_config(variant.right)
     tile = (64, 64 if max(extents.head, extents.head_v) <= 128 else 32)
     if longest * packed <= 16:
         tile, warps = (16, tile[1]), 1
@@ -374,6 +377,18 @@ def _chosen(
     steps = -(-extents.keys // tile[1])
     splits = min(_MOST_SPLITS, _multiprocessors(q) * 2 // max(blocks, 1), steps // 4)
     return config if splits < 2 else replace(config, splits=splits)
+
+
+def many_queries_config(right: int | None) -> ampere.Config:
+    """The configuration of the kernel by mma.sync for many queries, and a bound on the right or
+    None.
+    """
+    name, found = current_target().name, _MANY_QUERIES
+    if name.startswith("sm_90"):
+        found = _MANY_QUERIES_HOPPER
+    elif name.startswith("sm_1"):
+        found = _MANY_QUERIES_SM_100
+    return replace(found, heads_first=right is not None)
 
 
 def blackwell_config(head: int, right: int | None) -> blackwell.Config:
