@@ -390,7 +390,7 @@ def _plan(request: Request) -> MatmulPlan | EmptySums:
         product.dtype,
         blocks,
         extra_views,
-        tuple(x and x.footprint for x in (*infos, *product.given)),
+        tuple(None if x is None else x.footprint for x in (*infos, *product.given)),
         problem,
         workspace,
     )
