@@ -23,6 +23,7 @@ import numpy as np
 
 from basedsl.location import file_of_module, is_internal
 from basedsl.numeric import Numeric
+from basedsl.pytree import is_made_dynamically
 
 #: By the id of a code object, which is kept: the object, its digest, and its last line. A
 #: compilation asks twice. (Code objects that compare as equal may be of different files.)
@@ -127,7 +128,7 @@ def module_of(cls: type) -> str | None:
     """
     name = _MODULE.__get__(cls)
     if isinstance(name, str):
-        return name
+        return "__main__" if is_made_dynamically(cls) else name
     methods = (x for x in vars(cls).values() if isinstance(x, types.FunctionType))
     if isinstance(name, property):
         methods = (x for x in (name.fget, *methods) if isinstance(x, types.FunctionType))

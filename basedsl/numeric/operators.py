@@ -19,7 +19,7 @@ from basedsl.numeric.kit import kit_of
 from basedsl.numeric.lane_kit import LaneKit
 from basedsl.numeric.number import Numeric
 from basedsl.numeric.promotion import Defaults, Tie, Type, common_type, defaults, storage_only
-from basedsl.numeric.types import Boolean, Float32, Float64
+from basedsl.numeric.types import Boolean, Float32, Float64, Int64, Uint64
 from basedsl.tracing import trace as tracing
 from basedsl.warning import warn
 
@@ -50,11 +50,24 @@ def _plan_true_division(
 
 
 def _quotient_of_literals(plan: OperatorPlan, a: Any, b: Any) -> Any:
-    """Return `a / b` of two integers that are known; None for others."""
-    x, y = (z.value if isinstance(z, Numeric) else z for z in (a, b))
-    if not (plan.left.is_integer and isinstance(x, int) and isinstance(y, int)):
+    """Return `a / b` of two integers that are known, or of one and a literal that the default type
+    does not hold; None for others.
+    """
+    if not plan.left.is_integer:
         return None
+    x, y = (z.value if isinstance(z, Numeric) else z for z in (a, b))
+    if not (isinstance(x, int) and isinstance(y, int)):
+        x, y = _held(a, plan.left, type(b)), _held(b, plan.right, type(a))
+        return None if x is a and y is b else apply(TRUEDIV, x, y)
     return plan.result._known(quotient.rounded_quotient(int(x), int(y), plan.result), plan.weak)
+
+
+def _held(x: Any, T: Type, other: Type) -> Any:
+    """Return an int that `T` does not hold as a number of a wider type that does; else `x`."""
+    if type(x) is not int or T.min <= x <= T.max:
+        return x
+    wide = next((W for W in (other, Int64, Uint64) if W.min <= x <= W.max), None)
+    return x if wide is None else wide.concrete(x)
 
 
 def _plan_bits(op: Operator, A: Type, a: Tie, B: Type, b: Tie, now: Defaults) -> OperatorPlan:

@@ -95,17 +95,17 @@ def candidates(shape):
     from basedsl_cute.ops.hopper import heuristics
 
     _, order, batches, m, n, k = shape
-    problem = m, n, k, batches, 16, 16, PROCESSORS, True
-    first = heuristics.choose_hopper_kernel(*problem)[1]
+    problem = heuristics.Problem(m, n, k, batches, 16, 16, PROCESSORS, True)
+    first = heuristics.choose_hopper_kernel(problem)[1]
     found = [first]
     if (m, n, k) in WEAK_KERNELS:
         return list(dict.fromkeys(found + WEAK_KERNELS[m, n, k]()))
     if m <= 192:
         found += few_rows(m, n, k)
-        found += heuristics.balanced_configurations(m, n, 16, PROCESSORS)[:2]
+        found += heuristics.balanced_configurations(problem)[:2]
     else:
         found += wide_clusters(first) + small_tiles(m, n) + filled_rounds(m, n, order)
-    found += heuristics.ranked_hopper_kernels(*problem, most=2)
+    found += heuristics.ranked_hopper_kernels(problem, most=2)
     return list(dict.fromkeys(found + balanced_tiles(m, n)))[:MOST]
 
 

@@ -65,6 +65,16 @@ def test_unsigned_integers():
         assert compiled(n, m) == (n / m, n / 10, n / 4, 1.0)
 
 
+def test_literals_that_the_default_type_does_not_hold(monkeypatch):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sim")
+
+    @cute.jit
+    def compiled(n: cute.Int64, m: cute.Uint64, k: cute.Int8):
+        return n / (1 << 33), (1 << 33) / n, m / (1 << 63), k / (1 << 33), m / -3
+
+    assert compiled(3 << 33, 1 << 63, 16) == (3.0, single(1, 3), 1.0, 2.0**-29, -single(1 << 63, 3))
+
+
 def test_a_zero_divisor():
     compiled = toy.jit(lambda n, m: n / m)
     with pytest.raises(ZeroDivisionError, match="division by zero"):

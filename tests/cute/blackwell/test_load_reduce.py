@@ -84,11 +84,36 @@ def test_against_numpy(kind, red, repeat):
     np.testing.assert_array_equal(z, wanted)
 
 
+def half_rows(x, repeat):
+    """The registers that LdRed16x32bx2Op loads of x, (threads, instructions, registers), first from
+    one half of a warp's lanes, then from the other (PTX ISA, "tcgen05.ld").
+    """
+    t, i, r = np.indices((128, COLUMNS // repeat, repeat))
+    lanes = t // 32 * 32 + i % 2 * 16 + t % 16
+    return x[lanes, i // 2 * 2 * repeat + t % 32 // 16 * repeat + r]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int32])
+@pytest.mark.parametrize("repeat", [2, 32])
+def test_each_half_of_a_warp_reduces_its_own_columns(kind, repeat):
+    op = tcgen05.LdRed16x32bx2Op(tcgen05.Repetition(repeat), redOp=TmemLoadRedOp.MIN)
+    compiled, args, (x, y, z) = compile_reduce(op, kind, "sim")
+    compiled(*args)
+    loaded = half_rows(x, repeat)
+    np.testing.assert_array_equal(y.reshape(loaded.shape), loaded)
+    np.testing.assert_array_equal(z, np.fmin.reduce(loaded, 2))
+
+
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="there is no ptxas")
-@pytest.mark.parametrize("red", REDUCTIONS)
-def test_ptxas_takes_it(red):
-    compiled, *_ = compile_reduce(tcgen05.LdRed32x32bOp(16, red), np.float32, "sm_103a")
-    assert f"tcgen05.ld.red.sync.aligned.32x32b.x16.{red.value}.f32" in compiled.stages.text("ptx")
+@pytest.mark.parametrize(
+    "op",
+    [*(tcgen05.LdRed32x32bOp(16, red) for red in REDUCTIONS), tcgen05.LdRed16x32bx2Op(16)],
+    ids=lambda op: f"{op.shape}-{op.redOp.name}",
+)
+def test_ptxas_takes_it(op):
+    compiled, *_ = compile_reduce(op, np.float32, "sm_103a")
+    wanted = f"tcgen05.ld.red.sync.aligned.{op.shape}.x16.{op.redOp.value}.f32"
+    assert wanted in compiled.stages.text("ptx")
     assert compiled.__cubin__
 
 

@@ -14,6 +14,10 @@ CASES = {
     "static, 1 cluster": (PersistentGemm(active_clusters=1), (256, 192, 64, 2)),
     "pairs": (PersistentGemm((256, 64), (2, 1), True), (512, 128, 128, 1)),
     "pairs of 64 rows": (PersistentGemm((128, 64), (2, 1), True), (256, 128, 64, 1)),
+    "pairs of 64 rows, warps of 48 columns": (
+        PersistentGemm((128, 96), (2, 1), True),
+        (256, 96, 64, 1),
+    ),
     "pairs with multicast": (PersistentGemm((256, 64), (4, 2), True), (512, 128, 128, 2)),
     "64 rows": (PersistentGemm((64, 64)), (128, 128, 64, 1)),
     "clc": (PersistentGemm(scheduler="clc"), (384, 192, 64, 1)),

@@ -208,6 +208,52 @@ def test_tensors_that_do_not_overlap():
     run(side_by_side, *memories(1, tmem))
 
 
+@cute.kernel
+def two_copies(reads_first: cute.Constexpr):
+    t, _, _ = arch.thread_idx()
+    smem = cute.utils.SmemAllocator()
+    first, second = (smem.allocate_array(cute.Int32, 512, byte_alignment=128) for _ in range(2))
+    holder = smem.allocate_array(cute.Int32, 1)
+    done = smem.allocate_array(cute.Int64, 1)
+    for source in (first, second):
+        cute.make_tensor(source + t * 16, cute.make_layout(16)).fill(0x7F7F7F7F)
+    with arch.elect_one():
+        arch.mbarrier_init(done, 1)
+        arch.mbarrier_init_fence()
+    arch.alloc_tmem(32, holder)
+    arch.fence_view_async_shared()
+    arch.sync_threads()
+    start = arch.retrieve_tmem_ptr(cute.Int32, 16, holder)
+    tile = cute.make_tensor(start, cute.make_layout((128, 4), stride=(65536, 1)))
+    load = tcgen05.make_tmem_copy(cute.make_copy_atom(tcgen05.Ld32x32bOp(4), cute.Int32), tile)
+    mine = load.get_slice(t).partition_S(tile)
+    words = cute.make_rmem_tensor(load.get_slice(t).partition_D(tile).shape, cute.Int32)
+    for i, source in enumerate((first, second)):
+        with arch.elect_one():
+            arch.tcgen05_cp("4x32x128b", start, smem_descriptor(source, 0, 128, 128))
+            arch.tcgen05_commit(done)
+        if cute.const_expr(reads_first):
+            arch.mbarrier_wait(done, i)
+            arch.tcgen05_after_thread_sync()
+            cute.copy(load, mine, words)
+    arch.mbarrier_wait(done, 1)
+    arch.dealloc_tmem(start, 32)
+
+
+def run_two_copies(reads_first):
+    @cute.jit
+    def host():
+        two_copies(reads_first).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+    cute.compile(host, options="--arch sim")()
+
+
+def test_a_copy_over_one_of_another_tensor_that_nobody_has_read():
+    with pytest.raises(DSLError, match=r"the copy of a tcgen05\.cp overlaps another copy"):
+        run_two_copies(False)
+    run_two_copies(True)
+
+
 # Pairs, and operands that change too early -------------------------------------------------------
 
 
@@ -286,6 +332,37 @@ def test_pairs_that_disagree_and_operands_in_use(what, message, monkeypatch):
     with pytest.raises(DSLError) as error:
         cute.compile(host, y, options="--arch sim")(y)
     assert message in str(error.value)
+
+
+@cute.kernel
+def commit_to_the_other(is_awaited: cute.Constexpr):
+    b, _, _ = arch.block_idx()
+    done = cute.utils.SmemAllocator().allocate_array(cute.Int64, 1)
+    with arch.elect_one():
+        arch.mbarrier_init(done, 1)
+        arch.mbarrier_init_fence()
+    arch.cluster_arrive()
+    arch.cluster_wait()
+    if b == 0:
+        with arch.elect_one():
+            arch.tcgen05_commit(done, 2)
+    if cute.const_expr(is_awaited):
+        if b == 1:
+            arch.mbarrier_wait(done, 0)
+
+
+def run_commit_to_the_other(is_awaited):
+    @cute.jit
+    def host():
+        commit_to_the_other(is_awaited).launch(grid=(2, 1, 1), block=(32, 1, 1), cluster=(2, 1, 1))
+
+    cute.compile(host, options="--arch sim")()
+
+
+def test_a_commit_to_a_block_that_may_have_ended():
+    with pytest.raises(DSLError, match="of another block, which may have ended"):
+        run_commit_to_the_other(False)
+    run_commit_to_the_other(True)
 
 
 @cute.kernel

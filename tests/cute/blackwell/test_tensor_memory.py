@@ -38,20 +38,21 @@ WIDTH = {"32x32b": 1, "16x256b": 8, "16x128b": 4, "16x64b": 2, "16x32bx2": 2}  #
 def copy_through(x: cute.Tensor, y: cute.Tensor, store: cute.Constexpr, load: cute.Constexpr):
     """y[thread, register] = what `load` gives of a tile where `store` put x[thread, register]."""
     t, _, _ = arch.thread_idx()
+    dtype = x.element_type
     warp = arch.make_warp_uniform(arch.warp_idx())
     smem = cute.utils.SmemAllocator()
     holder = smem.allocate_array(cute.Int32, 1)
     if warp == 0:
         arch.alloc_tmem(COLUMNS, holder)
     arch.sync_threads()
-    start = arch.retrieve_tmem_ptr(cute.Int32, 16, holder)
+    start = arch.retrieve_tmem_ptr(dtype, 16, holder)
     tile = cute.make_tensor(start, cute.make_layout((128, COLUMNS), stride=(65536, 1)))
     for op, is_store in ((store, True), (load, False)):
-        tiled = tcgen05.make_tmem_copy(cute.make_copy_atom(op, cute.Int32), tile)
+        tiled = tcgen05.make_tmem_copy(cute.make_copy_atom(op, dtype), tile)
         mine = tiled.get_slice(t)
         if cute.const_expr(is_store):
             part = mine.partition_D(tile)
-            registers = cute.make_rmem_tensor(COLUMNS, cute.Int32)
+            registers = cute.make_rmem_tensor(COLUMNS, dtype)
             cute.autovec_copy(x[t, None], registers)
             shaped = cute.make_tensor(
                 registers.iterator, cute.make_layout(mine.partition_S(tile).shape)
@@ -60,7 +61,7 @@ def copy_through(x: cute.Tensor, y: cute.Tensor, store: cute.Constexpr, load: cu
             arch.fence_view_async_tmem_store()
         else:
             part = mine.partition_S(tile)
-            shaped = cute.make_rmem_tensor(mine.partition_D(tile).shape, cute.Int32)
+            shaped = cute.make_rmem_tensor(mine.partition_D(tile).shape, dtype)
             cute.copy(tiled, part, shaped)
             for i in cute.range_constexpr(COLUMNS):
                 y[t, i] = shaped[i]
@@ -69,8 +70,8 @@ def copy_through(x: cute.Tensor, y: cute.Tensor, store: cute.Constexpr, load: cu
         arch.dealloc_tmem(start, COLUMNS)
 
 
-def compile_copy(store, load, target):
-    x = np.arange(128 * COLUMNS, dtype=np.int32).reshape(128, COLUMNS)
+def compile_copy(store, load, target, dtype=cute.Int32):
+    x = np.arange(128 * COLUMNS, dtype=np.int32).reshape(128, COLUMNS) << 13  # numbers of TF32
     y = np.full_like(x, -1)
 
     @cute.jit
@@ -78,6 +79,8 @@ def compile_copy(store, load, target):
         copy_through(x, y, store, load).launch(grid=(1, 1, 1), block=(128, 1, 1))
 
     args = from_dlpack(x), from_dlpack(y)
+    for tensor in args:
+        tensor.element_type = dtype
     return cute.compile(host, *args, options=f"--arch {target}"), args, x, y
 
 
@@ -109,6 +112,13 @@ def test_each_store_against_the_figure(shape, repeat):
     compiled, args, x, y = compile_copy(STORES[shape](repeat), LOADS["32x32b"](COLUMNS), "sim")
     compiled(*args)
     np.testing.assert_array_equal(y[places(shape, repeat)], x)
+
+
+def test_elements_of_tf32():
+    store, load = STORES["32x32b"](COLUMNS), LOADS["16x64b"](4)
+    compiled, args, x, y = compile_copy(store, load, "sim", cute.TFloat32)
+    compiled(*args)
+    np.testing.assert_array_equal(y, x[places("16x64b", 4)])
 
 
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="there is no ptxas")

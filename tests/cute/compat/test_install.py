@@ -99,6 +99,31 @@ def test_a_program_tells_dynamic_numbers_from_pythons(sim, tmp_path):
     assert done.stdout == "[7. 7. 2. 2.]\n", done.stderr
 
 
+SPAWNING = """
+import multiprocessing
+import cutlass
+from basedsl.numeric.python_class import own_classes_only
+
+def tell(queue):
+    queue.put((cutlass.__name__, own_classes_only()))
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    queue = context.SimpleQueue()
+    process = context.Process(target=tell, args=(queue,))
+    process.start()
+    process.join(60)
+    print(queue.get() if process.exitcode == 0 else process.exitcode)
+"""
+
+
+def test_a_process_that_a_program_spawns_imports_the_name_too(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(SPAWNING)
+    done = run("-m", "basedsl", "run", "--as", "cutlass", str(path))
+    assert done.stdout == "('basedsl_cute', True)\n", done.stderr
+
+
 def test_install_as_by_hand(sim, program):
     text = "import basedsl_cute; basedsl_cute.install_as('cutlass')"
     text += f"; exec(open({str(program)!r}).read())"

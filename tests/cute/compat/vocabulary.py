@@ -195,7 +195,8 @@ NAMES = {
     "testing.JitArguments": "add_to_scope",
     "nvgpu.tcgen05": """MmaF16BF16Op MmaTF32Op MmaI8Op MmaF8F6F4Op MmaMXF8F6F4Op MmaMXF4Op
         MmaMXF4NVF4Op SM103MmaMXF4Op SM103MmaMXF4NVF4Op CtaGroup OperandSource OperandMajorMode
-        Field Ld32x32bOp Ld16x256bOp St32x32bOp St16x256bOp St16x128bOp LdRed32x32bOp Repetition
+        Field Ld32x32bOp Ld16x256bOp St32x32bOp St16x256bOp St16x128bOp LdRed32x32bOp
+        LdRed16x32bx2Op Repetition
         Pack Unpack Cp4x32x128bOp make_tmem_copy make_s2t_copy get_s2t_smem_desc_tensor
         make_smem_layout_atom tile_to_mma_shape make_umma_smem_desc find_tmem_tensor_col_offset
         get_tmem_copy_properties MmaFP8Op MmaMXF8Op Ld16x128bOp Ld16x64bOp Ld16x32bx2Op St16x64bOp

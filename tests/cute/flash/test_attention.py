@@ -110,6 +110,17 @@ def test_blocks_of_hopper_that_stay_for_many_tiles(qkv, options, monkeypatch):
     close(lse, logs, 2e-3)
 
 
+@pytest.mark.parametrize("config", [SMALL, hopper.Config((64, 64))], ids=["ampere", "hopper"])
+def test_scores_whose_exponents_round_by_more_than_floats_hold(qkv, config):
+    draw = np.random.default_rng(3).integers
+    q, k = (draw(-2, 3, x.shape).astype(np.float16) for x in qkv[:2])
+    q, k, v = q[:, :12], k[:, :40], qkv[2][:, :40]
+    out, lse = attention(q, k, v, scale=2.0**28, return_lse=True, config=config)
+    values, logs = reference(q, k, v, scale=2.0**28)
+    close(out, values)
+    np.testing.assert_allclose(lse, logs, rtol=1e-6)
+
+
 def test_hopper_writes_rows_that_are_not_aligned_to_16_bytes():
     q, k, v = normal(1, 40, 1, 32), normal(1, 40, 1, 32, seed=1), normal(1, 40, 1, 32, seed=2)
     out = np.full((1, 40, 1, 34), np.nan, np.float16)
@@ -244,7 +255,9 @@ class TestDecoding:
         close(out, values)
         close(lse, logs, 2e-3)
 
-    @pytest.mark.parametrize("options", [{}, {"slack": 8, "ahead": True}], ids=["plain", "ahead"])
+    @pytest.mark.parametrize(
+        "options", [{}, {"slack": 8, "heads_first": True}], ids=["plain", "slack"]
+    )
     def test_splits_with_sinks(self, options):
         q, k, v = normal(1, 2, 4, 32), normal(1, 300, 1, 32, seed=1), normal(1, 300, 1, 32, seed=2)
         sinks = np.float32([1, 2, 3, 4])

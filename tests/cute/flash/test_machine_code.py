@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -51,9 +52,10 @@ def test_the_kernel_for_a_mask_of_the_users_alone_spills_nothing():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("right", [None, 0])
-def test_the_kernel_by_mma_sync_for_many_queries_spills_nothing(right):
-    config = flash._AMPERE_MANY_QUERIES
-    check(128, config, Variant(right=right), "sm_80")
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
+def test_the_kernel_by_mma_sync_for_many_queries_spills_nothing(arch, right, monkeypatch):
+    monkeypatch.setattr(flash, "current_target", lambda: SimpleNamespace(name=arch))
+    check(128, flash.many_queries_config(right), Variant(right=right), arch)
 
 
 def banded(batch, head, q, k):

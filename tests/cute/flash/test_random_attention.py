@@ -14,6 +14,7 @@ import pytest
 
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.ops import attention, attention_backward
+from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.hopper import attention as hopper
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -27,6 +28,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::basedsl_cute.dsl.steps.SpillWar
 IS_GPU = current_target().is_gpu
 DRAWS, LONGEST = (16, 700) if IS_GPU else (3, 100)
 HEADS = [(32, 64), (64, 64), (96, 96), (128, 128), (192, 128), (256, 256)]
+# By mma.sync, with what else only many queries of wide heads have.
+FOLLOWS_FROM_AFAR = ampere.Config((32, 32), 2, slack=8, heads_first=True)
 
 
 class Draw:
@@ -112,6 +115,8 @@ def test_a_random_attention(seed):
     config = None
     if not IS_GPU and seed % 2:
         config = hopper.Config((64, 48), persistent=bool(seed % 4 == 1))
+    elif seed % 4 == 2:
+        config = FOLLOWS_FROM_AFAR
     out = np.full((*q.shape[:3], draw.head_v), np.nan, draw.dtype)
     if seed % 3 == 0:
         out = out.transpose(0, 2, 1, 3).copy()
@@ -147,6 +152,8 @@ def test_random_sequences_and_pages(seed):
         caches.append(cache)
     out = np.full((*q.shape[:3], draw.head_v), np.nan, draw.dtype)
     paged = {"block_table": table, "seqused_k": used}
+    if seed % 4 == 2:
+        paged["config"] = FOLLOWS_FROM_AFAR
     _, lse = attention(q, *caches, out=out, return_lse=True, **paged, **draw.options)
     for batch, count in enumerate(used):
         one = slice(batch, batch + 1)

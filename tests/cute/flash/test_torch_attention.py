@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from basedsl import DSLTypeError
@@ -165,7 +168,6 @@ def test_compiled_calls_with_gradients_have_no_graph_breaks():
     def loss(q, k, v, bias):
         return (attention(q, k, v, causal=True, bias=bias).float() * 2).sum()
 
-    attention(*(normal(1, 8, 2, 32),) * 3)  # registers the operation
     for length in (9, 17):
         inputs = [normal(1, length, 2, 32, seed=i).requires_grad_() for i in range(3)]
         inputs.append(normal(length, length, seed=3).requires_grad_())
@@ -173,6 +175,22 @@ def test_compiled_calls_with_gradients_have_no_graph_breaks():
         plain = (attention(*inputs[:3], causal=True, bias=inputs[3]).float() * 2).sum()
         for x, y in zip(found, torch.autograd.grad(plain, inputs), strict=True):
             torch.testing.assert_close(x, y)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "first, then", [("torch", "basedsl_cute.ops"), ("basedsl_cute.ops", "torch")]
+)
+def test_pytorch_may_be_imported_before_ops_or_after(first, then):
+    program = f"""
+import {first}
+import {then}
+q = torch.ones(1, 8, 2, 32).half()
+attention = basedsl_cute.ops.attention
+call = torch.compile(lambda: attention(q, q, q), fullgraph=True, backend="aot_eager")
+assert torch.equal(call(), q)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.slow

@@ -226,6 +226,11 @@ def test_operands_that_tma_cannot_load(sim):
 BITS = {cute.Float8E4M3FN: 8, cute.Float16: 16, cute.TFloat32: 32}
 
 
+def chosen_kernel(m, n, k, batches=1):
+    """The choice for Float16 on an H200."""
+    return heuristics.choose_hopper_kernel(heuristics.Problem(m, n, k, batches, 16, 16, 132, True))
+
+
 @pytest.mark.parametrize("dtype", BITS)
 @pytest.mark.parametrize("out", [cute.Float16, cute.Float32])
 def test_what_is_chosen_fits(dtype, out):
@@ -233,9 +238,8 @@ def test_what_is_chosen_fits(dtype, out):
     seen = set()
     for m, n, k in itertools.product(extents, extents, (8, 512, 4096, 65536)):
         for swap in (m < n, m >= n):
-            kernel, cfg = heuristics.choose_hopper_kernel(
-                m, n, k, 1, BITS[dtype], out.width, 132, False
-            )
+            problem = heuristics.Problem(m, n, k, 1, BITS[dtype], out.width, 132, False)
+            kernel, cfg = heuristics.choose_hopper_kernel(problem)
             major = sm90.LayoutEnum.COL_MAJOR if swap else sm90.LayoutEnum.ROW_MAJOR
             c = out
             if kernel == "hopper parts":
@@ -250,7 +254,7 @@ def test_what_is_chosen_fits(dtype, out):
 
 def test_few_rows_are_loaded_by_blocks_for_each_other():
     def chosen(m, n, k):
-        return heuristics.choose_hopper_kernel(m, n, k, 1, 16, 16, 132, True)[1]
+        return chosen_kernel(m, n, k)[1]
 
     found = chosen(16, 5120, 5120)
     assert (found.tile, found.sharing, found.blocks_per_sm) == ((64, 16, 64), 4, 2)
@@ -278,7 +282,7 @@ def test_a_column_major_result_is_computed_the_same_way(monkeypatch):
 
 def test_large_products_are_not_split():
     for m, n, k in GEMM:
-        chosen = heuristics.choose_hopper_kernel(m, n, k, 1, 16, 16, 132, True)
+        chosen = chosen_kernel(m, n, k)
         assert chosen == ("hopper", hopper_gemm.choose_config(m, n, k, 16, 132))
 
 
@@ -294,7 +298,7 @@ def test_large_products_are_not_split():
 )
 def test_what_is_chosen_is_what_was_fast(shape, tile, split, swap):
     """On an H200 of 132 multiprocessors: bench/results."""
-    kernel, cfg = heuristics.choose_hopper_kernel(*shape, 1, 16, 16, 132, True)
+    kernel, cfg = chosen_kernel(*shape)
     assert (kernel, cfg.tile[:2], cfg.split, cfg.swap) == ("hopper split", tile, split, swap)
 
 
@@ -326,7 +330,7 @@ def test_tiles_in_between_stay_in_registers(monkeypatch, cfg):
     [((1024, 3072, 8192), (128, 192)), ((1536, 1536, 8192), (128, 144)), ((4096,) * 3, (128, 256))],
 )
 def test_tiles_that_leave_few_multiprocessors_out(shape, tile):
-    kernel, cfg = heuristics.choose_hopper_kernel(*shape, 1, 16, 16, 132, True)
+    kernel, cfg = chosen_kernel(*shape)
     assert (kernel, cfg.tile[:2]) == ("hopper", tile)
 
 
@@ -335,15 +339,15 @@ def test_tiles_that_leave_few_multiprocessors_out(shape, tile):
     [((512, 512, 65536), 16), ((1000, 1000, 16384), 4), ((64, 64, 65536), 32), ((512,) * 3, None)],
 )
 def test_which_have_parts(shape, parts):
-    kernel, cfg = heuristics.choose_hopper_kernel(*shape, 1, 16, 16, 132, True)
+    kernel, cfg = chosen_kernel(*shape)
     assert (cfg.parts if kernel == "hopper parts" else None) == parts
     # Batches have none.
-    assert heuristics.choose_hopper_kernel(*shape, 2, 16, 16, 132, True)[0] != "hopper parts"
+    assert chosen_kernel(*shape, batches=2)[0] != "hopper parts"
 
 
 def test_a_workspace_is_not_large():
     for m, n, k in itertools.product((64, 1024, 1536, 3072, 8192), repeat=3):
-        kernel, cfg = heuristics.choose_hopper_kernel(m, n, 16 * k, 1, 16, 16, 132, True)
+        kernel, cfg = chosen_kernel(m, n, 16 * k)
         if kernel == "hopper parts":
             assert 4 * math.prod(cfg.workspace(m, n, False)) <= 2**24
 

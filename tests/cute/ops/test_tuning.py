@@ -96,7 +96,8 @@ def test_what_is_measured_fits(bits, out):
     seen = set()
     for shape in ((64, 14336, 4096), (1536, 1536, 8192), (128, 128, 65536), (1000,) * 3):
         for turned in (False, True):
-            every = heuristics.ranked_hopper_kernels(*shape, 1, bits, out.width, 132, True, turned)
+            problem = heuristics.Problem(*shape, 1, bits, out.width, 132, True, turned)
+            every = heuristics.ranked_hopper_kernels(problem)
             assert len(every) == len(set(every)) > 5
             for cfg in every:
                 c, inner = out, cfg
@@ -116,7 +117,8 @@ def test_balanced_tiles_fit(bits):
     for short in (1, 48, 65, 128, 192):
         for long in (2560, 5504, 21504, 50304):
             for m, n in ((short, long), (long, short)):
-                for cfg in heuristics.balanced_configurations(m, n, bits, 132):
+                problem = heuristics.Problem(m, n, 4096, 1, bits, 32, 132, True)
+                for cfg in heuristics.balanced_configurations(problem):
                     split_k_gemm.check_config(
                         HopperGemmKinds(dtype, dtype, cute.Float32, ROW, ROW, ROW), cfg
                     )
@@ -124,13 +126,16 @@ def test_balanced_tiles_fit(bits):
                     rows, columns, _ = cfg.tile
                     assert across <= rows
                     assert -(-along // columns) * cfg.split <= 2 * 132
-    assert not heuristics.balanced_configurations(193, 5504, bits, 132)
-    chosen = heuristics.choose_hopper_kernel(192, 21504, 6144, 1, 16, 16, 132, True)
+    many = heuristics.Problem(193, 5504, 4096, 1, bits, 32, 132, True)
+    assert not heuristics.balanced_configurations(many)
+    few = heuristics.Problem(192, 21504, 6144, 1, 16, 16, 132, True)
+    chosen = heuristics.choose_hopper_kernel(few)
     assert chosen[1].tile == (192, 168, 64)
     # Narrower pieces of rows are slower to load where N is contiguous, and few rows were slower.
     for shape, balances in (((192, 21504, 6144), False), ((1, 4608, 3072), True)):
-        _, cfg = heuristics.choose_hopper_kernel(*shape, 1, 16, 16, 132, True, False, balances)
-        assert cfg not in heuristics.balanced_configurations(*shape[:2], 16, 132)
+        problem = heuristics.Problem(*shape, 1, 16, 16, 132, True, balances=balances)
+        _, cfg = heuristics.choose_hopper_kernel(problem)
+        assert cfg not in heuristics.balanced_configurations(problem)
 
 
 def test_other_kernels_have_configurations_too():

@@ -58,6 +58,17 @@ def test_values_in_python():
     assert int(nested.inner.count) == 5 and int(Pair().inner.count) == 0
 
 
+def test_a_constexpr_field_without_a_default_may_follow_the_others():
+    @cute.native_struct
+    class Tile:
+        row: cute.Int32
+        width: cute.Constexpr
+
+    assert (int(Tile(1, 8).row), Tile(width=8).width) == (1, 8)
+    with pytest.raises(TypeError, match="the Constexpr field 'width' is not given"):
+        Tile(1)
+
+
 @pytest.mark.parametrize(
     "action, message",
     [

@@ -16,8 +16,9 @@ ADDRESS = "!llvm.ptr<6>"
 WORDS = {"32x32b": 1, "16x256b": 4, "16x128b": 2, "16x64b": 1, "16x32bx2": 1}
 
 
-# Reductions of a load, over the registers of a thread.
+# Reductions of a load, over the registers of a thread, and the shapes that have them.
 REDUCTIONS = ("max", "min", "max.abs", "min.abs")
+REDUCING = ("32x32b", "16x32bx2")
 
 
 def _refused(
@@ -47,7 +48,8 @@ class TmemLoad(CuteOp, name="tmem_load"):
     column holds 16 bits, and a register two of them. All threads of the warp give one address.
 
     With a `reduction` of registers of type `kind` ("f32", "s32" or "u32"), one more register for
-    each instruction, behind all others, has that of its registers (shape 32x32b).
+    each instruction, behind all others, has that of the thread's registers (shapes 32x32b and
+    16x32bx2).
     """
 
     address: Value = operand()
@@ -62,8 +64,10 @@ class TmemLoad(CuteOp, name="tmem_load"):
     def verify(self) -> str | None:
         if self.reduction is not None and self.reduction not in REDUCTIONS:
             return f"{self.reduction!r} is none of {', '.join(REDUCTIONS)}"
-        if self.reduction and (self.shape != "32x32b" or self.repeat < 2 or self.packed):
-            return "only 32x32b, from 2 repetitions on and not packed, has a reduction"
+        reduces = self.shape in REDUCING and self.repeat >= 2 and not self.packed
+        if self.reduction and not reduces:
+            shapes = " and ".join(REDUCING)
+            return f"only {shapes}, from 2 repetitions on and not packed, have a reduction"
         more = 1 if self.reduction else 0
         return _refused(self.shape, self.repeat, self.steps, self.address, self.values, more)
 

@@ -1,8 +1,8 @@
 """Names of CuTe's own DSL that this package does not offer: using one is an error that says why.
 
-`INSTEAD` has names that are internal to CuTe's own DSL, with what programs write here, `UNFINISHED`
-those of what is not built, and `UNDOCUMENTED` those whose arguments or results nothing public
-describes. Programs may import all of these: they get a stand-in, and only using that is an error.
+`INSTEAD` has names that are internal to CuTe's own DSL, with what programs write here, and
+`UNDOCUMENTED` those whose arguments or results nothing public describes. Programs may import all of
+these: they get a stand-in, and only using that is an error.
 """
 
 from __future__ import annotations
@@ -26,13 +26,6 @@ INSTEAD = {
     "cutlass_dsl.set_dynamic_debug": _DEBUGGING,
 }
 
-# Name -> what it is for, which is not offered, and what programs write here.
-UNFINISHED = {
-    "nvgpu.tcgen05.LdRed16x32bx2Op": (
-        "loads of tensor memory by pairs of 16 rows with a reduction",
-        "LdRed32x32bOp, or Ld16x32bx2Op and vector.reduce()",
-    ),
-}
 _EPILOGUE = "utils.gemm.sm100.epilogue_tmem_copy_and_partition and its neighbours do an epilogue"
 _OWN_CHECK = (
     "make_tiled_tma_atom_A, make_tiled_mma and a launch check tiles, clusters and alignment"
@@ -184,9 +177,6 @@ def unsupported_names(module: str) -> Callable[[str], Any]:
             return NotOffered(
                 f"{whole} is internal to CuTe's own DSL, and not offered", INSTEAD[whole]
             )
-        if whole in UNFINISHED:
-            purpose, instead = UNFINISHED[whole]
-            return NotOffered(f"{whole} is for {purpose}: these are not offered", instead)
         if whole in UNDOCUMENTED:
             return NotOffered(
                 f"{whole} is not offered: no public description says what it takes and returns",

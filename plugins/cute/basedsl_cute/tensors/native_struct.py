@@ -48,9 +48,8 @@ def _make(cls: type, annotations: dict[str, Any], zero_init: bool, packed: bool)
     kinds = {name: _kind(name, kind, cls) for name, kind in annotations.items()}
     cls.__annotations__ = annotations
     for name, kind in kinds.items():
-        if kind is not None and name not in vars(cls):
-            default = _initial(kind) if zero_init else _Nothing
-            setattr(cls, name, dataclasses.field(default_factory=default))
+        if name not in vars(cls):
+            setattr(cls, name, dataclasses.field(default_factory=_default(name, kind, zero_init)))
     made: Any = dataclasses.dataclass(cls)
     stored = {name: _plan_of(kind) for name, kind in kinds.items() if kind is not None}
     plan = declare(cls.__name__, stored, packed=packed)
@@ -83,7 +82,14 @@ def _kind(name: str, annotation: Any, cls: type) -> Any:
     )
 
 
-def _initial(kind: Any) -> Any:
+def _default(name: str, kind: Any, zero_init: bool) -> Any:
+    def missing() -> Any:
+        raise TypeError(f"the Constexpr field '{name}' is not given")
+
+    if kind is None:
+        return missing  # a dataclass has no required field behind one with a default
+    if not zero_init:
+        return _Nothing
     return kind if hasattr(kind, _FIELDS) else lambda: 0
 
 

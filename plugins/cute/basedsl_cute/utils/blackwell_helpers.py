@@ -287,6 +287,18 @@ def _output(layout: LayoutEnum, dtype: type[Numeric]) -> choices.EpilogueMatrix:
     return choices.EpilogueMatrix(dtype.width, layout.is_m_major_c())
 
 
+def _epilogue_atom(d: choices.EpilogueMatrix, tile: Any, extents: tuple[int, ...]) -> str:
+    kind = choices.epilogue_smem_atom(d, tile)
+    rows, half = extents[0], extents[1] // 2
+    if d.is_m_major or rows != 2 * WARP_SIZE:
+        return kind
+    # Warps in two columns store a half of the columns each, in whole chunks of the swizzle.
+    chunk = int(algebra.gmma_smem_atom(kind, d.bits).outer.shape[1])
+    if half % chunk and chunk % half:
+        return algebra.widest_smem_atom(True, d.bits, (rows, half))
+    return kind
+
+
 @takes_location
 def make_smem_layout_epi(
     epi_dtype: type[Numeric], epi_layout: LayoutEnum, epi_tile: Any, epi_stage: int
@@ -297,8 +309,8 @@ def make_smem_layout_epi(
     `epi_dtype` is the type of the elements that are stored, `epi_layout` the major mode of C,
     `epi_tile` the tile (M, N), extents or layouts, and `epi_stage` the number of tiles.
     """
-    kind = choices.epilogue_smem_atom(_output(epi_layout, epi_dtype), epi_tile)
     extents = (*(int(algebra.size(x)) for x in epi_tile), epi_stage)
+    kind = _epilogue_atom(_output(epi_layout, epi_dtype), epi_tile, extents[:2])
     order = (1, 0, 2) if epi_layout.is_m_major_c() else (0, 1, 2)
     atom = tcgen05.make_smem_layout_atom(kind, epi_dtype)
     return algebra.tile_to_shape(atom, extents, order)

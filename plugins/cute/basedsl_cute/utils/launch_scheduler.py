@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl import Boolean
-from basedsl_cute import arch
+from basedsl_cute import algebra, arch
 from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.tensors.pointer import Pointer
 from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams, WorkTileInfo
@@ -16,7 +16,8 @@ from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams, Wor
 class ClcDynamicPersistentTileSchedulerParams(PersistentTileSchedulerParams):
     """The number of clusters of tiles and their order; made by the host.
 
-    Arguments are those of `PersistentTileSchedulerParams`.
+    Arguments are those of `PersistentTileSchedulerParams`. A cluster may have several blocks along
+    L, as where they share K: L of `num_ctas_mnl` counts them all.
     """
 
 
@@ -71,19 +72,20 @@ class ClcDynamicPersistentTileScheduler:
     def get_grid_shape(params: PersistentTileSchedulerParams) -> tuple[Any, Any, Any]:
         """Return the grid: a block for each tile of `params`, in whole clusters."""
         m, n, depth = params.cluster_shape_mnl
-        return (params.clusters_m * m, params.clusters_n * n, params.batches * depth)
+        deep = algebra.ceil_div(params.batches, depth) * depth
+        return (params.clusters_m * m, params.clusters_n * n, deep)
 
     def _tile(self, first: Any) -> tuple[Any, Any, Any]:
         """Return the tile of this block where the first block of its cluster has the index
         `first`.
         """
-        m, n, _ = self.params.cluster_shape_mnl
-        x, y, _ = self._place
-        at = first[0] // m, first[1] // n, first[2]
+        m, n, depth = self.params.cluster_shape_mnl
+        x, y, z = self._place
+        at = first[0] // m, first[1] // n, first[2] // depth
         if not self.params.is_natural:
             each = self.params.clusters_m * self.params.clusters_n
             at = self.params.locate(at[0] + self.params.clusters_m * at[1] + each * at[2])
-        return at[0] * m + x % m, at[1] * n + y % n, at[2]
+        return at[0] * m + x % m, at[1] * n + y % n, at[2] * depth + z % depth
 
     @takes_location
     def initial_work_tile_info(self) -> WorkTileInfo:

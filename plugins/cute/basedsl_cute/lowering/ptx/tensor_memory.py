@@ -50,7 +50,7 @@ def _instructions(op: TmemLoad | TmemStore, first: int, address: int) -> list[st
             reduced = first + len(op.steps) * each + i
             lines.append(
                 f"{name.replace('.ld.', '.ld.red.')}.{op.reduction}.{op.kind} {{{registers}}}, "
-                f"${reduced}, [at];"
+                f"${reduced}, [at]{half};"
             )
         elif is_load:
             lines.append(f"{name}.b32 {{{registers}}}, [at]{half};")

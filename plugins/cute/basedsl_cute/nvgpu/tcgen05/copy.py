@@ -10,7 +10,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from basedsl import DSLTypeError, Float32, Int32, Uint32, current_trace, mlir_type
+from basedsl import DSLTypeError, Float32, Int32, TFloat32, Uint32, current_trace, mlir_type
 from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout
 from basedsl_cute.algebra.ignored_location import takes_location
@@ -19,7 +19,7 @@ from basedsl_cute.atoms.copy_instruction import check_elements
 from basedsl_cute.dialect import define
 from basedsl_cute.dialect.tensor_memory import WORDS, TmemLoad, TmemStore
 from basedsl_cute.nvgpu.tcgen05.modes import Pack, Repetition, TmemLoadRedOp, Unpack
-from basedsl_cute.tensors.pointer import storage_bits
+from basedsl_cute.tensors.pointer import recast_ptr, storage_bits
 from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.vector_ops import bits_as
 from basedsl_cute.tensors.vectorized_access import load_vector, store_vector
@@ -81,6 +81,9 @@ class _TmemCopy(CopyOp):
                 notes=((f"tensor memory is {tmem}", None),),
                 hint="make it of the shape that partition_D (of a load) or partition_S gives",
             )
+        dtype = atom.dtype
+        if dtype is TFloat32:  # 32 bits, of which the IR's type has 19
+            dtype, registers = Float32, _as_float32(registers)
         trace = current_trace("a copy of tensor memory")
         ir, dialect = trace.ir, define(trace.bindings)
         word = ir.IntegerType.get_signless(32)
@@ -92,7 +95,7 @@ class _TmemCopy(CopyOp):
             values = bits_as(load_vector(registers), word, count)
             TmemStore(dialect, values=values, **common)
             return
-        element, n = mlir_type(atom.dtype, ir), int(algebra.size(registers.shape))
+        element, n = mlir_type(dtype, ir), int(algebra.size(registers.shape))
         if reduced is None:
             loaded = TmemLoad(dialect, type=ir.VectorType.get([count], word), **common)
             store_vector(registers, bits_as(loaded.values, element, n))
@@ -119,6 +122,10 @@ class _TmemCopy(CopyOp):
         elements that it does not reduce.
         """
         return {}
+
+
+def _as_float32(registers: Tensor) -> Tensor:
+    return Tensor(recast_ptr(registers.iterator, dtype=Float32), registers.layout)
 
 
 def _steps(atom: CopyAtom, tmem: Tensor) -> list[int]:
@@ -193,16 +200,10 @@ _REDUCIBLE = {Float32: "f32", Int32: "s32", Uint32: "u32"}
 
 
 @dataclass(frozen=True)
-class LdRed32x32bOp(_Load):
-    """The load as Ld32x32bOp with the reduction `redOp` of each thread's registers (sm_103f).
-
-    The destination of a copy is (registers, reduced), where `reduced` has an element for each
-    instruction: those of `repeat` columns, from 2. Elements are Float32, Int32 or Uint32; a number
-    wins over NaN. Raises DSLTypeError for other arguments.
-    """
+class _LoadAndReduce(_Load):
+    """The base of loads with the reduction `redOp` of each thread's registers (sm_103f)."""
 
     redOp: TmemLoadRedOp = TmemLoadRedOp.MAX
-    shape: ClassVar[str] = "32x32b"
     checks_itself = True
 
     def __init__(self, repeat: Repetition | int, redOp: Any = TmemLoadRedOp.MAX) -> None:
@@ -214,7 +215,7 @@ class LdRed32x32bOp(_Load):
         kind = _REDUCIBLE.get(atom.dtype)
         if kind is None or (kind != "f32" and "abs" in self.redOp.value) or int(self.repeat) < 2:
             raise DSLTypeError(
-                f"LdRed32x32bOp has no {self.redOp.name} of {int(self.repeat)} elements of "
+                f"{type(self).__name__} has no {self.redOp.name} of {int(self.repeat)} elements of "
                 f"{atom.dtype.__name__}",
                 hint="Float32 with all reductions, Int32 and Uint32 with MAX and MIN, from x2",
             )
@@ -222,9 +223,10 @@ class LdRed32x32bOp(_Load):
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
         """Emit the loads; `dst` is (registers, reduced)."""
+        name = type(self).__name__
         if not (isinstance(dst, tuple | list) and len(dst) == 2):
             raise DSLTypeError(
-                f"LdRed32x32bOp copies to (registers, reduced), not to {dst}",
+                f"{name} copies to (registers, reduced), not to {dst}",
                 hint="cute.copy(tiled_copy, source, (registers, reduced))",
             )
         registers, reduced = dst
@@ -232,9 +234,30 @@ class LdRed32x32bOp(_Load):
         check_elements(src, reduced, "cute.copy")
         count = len(_steps(atom, src))
         if reduced.memspace != "rmem" or int(algebra.size(reduced.shape)) != count:
-            raise DSLTypeError(f"LdRed32x32bOp: {reduced} is not {count} registers, one for each "
+            raise DSLTypeError(f"{name}: {reduced} is not {count} registers, one for each "
                                "instruction")  # fmt: skip
         self._issue(atom, src, registers, pred, reduced)
+
+
+class LdRed32x32bOp(_LoadAndReduce):
+    """The load as Ld32x32bOp with the reduction `redOp` of each thread's registers (sm_103f).
+
+    The destination of a copy is (registers, reduced), where `reduced` has an element for each
+    instruction: those of `repeat` columns, from 2. Elements are Float32, Int32 or Uint32; a number
+    wins over NaN. Raises DSLTypeError for other arguments.
+    """
+
+    shape: ClassVar[str] = "32x32b"
+
+
+class LdRed16x32bx2Op(_LoadAndReduce):
+    """The load as Ld16x32bx2Op with the reduction `redOp` of each thread's registers (sm_103f).
+
+    Threads 0 to 15 of a warp reduce the first `repeat` columns of their lanes, threads 16 to 31 the
+    second; for the rest see `LdRed32x32bOp`.
+    """
+
+    shape: ClassVar[str] = "16x32bx2"
 
 
 class Ld16x256bOp(_Load):

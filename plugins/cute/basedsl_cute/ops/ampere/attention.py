@@ -19,11 +19,11 @@ from basedsl_cute.nvgpu import cpasync, warp
 from basedsl_cute.ops.ampere.gemm import contiguous_copy
 from basedsl_cute.ops.ampere.mainloop import FragmentLoader
 from basedsl_cute.ops.flash.softmax import (
+    LazySoftmax,
     OnlineSoftmax,
     as_operand,
     as_rows,
     gather_columns,
-    rise_by_much,
     scale_rows,
 )
 from basedsl_cute.ops.flash.variant import LOG2_E, Place, Sequence
@@ -42,8 +42,9 @@ class Config:
     the keys of a tile of queries. With `overlap` the kernel that joins their results starts while
     this one ends (programmatic dependent launch, from sm_90 on). With `slack` the base of a
     row's exponents follows its largest score only where that is so much above, as an exponent of
-    two, so that sums are seldom scaled; weights are at most two to the power of it. With `ahead`
-    fragments and weights are made one step before they are multiplied.
+    two, so that sums are seldom scaled; weights are at most two to the power of it, made beside the
+    products of the 16 keys before, and summed by products with ones. With `heads_first` the tiles
+    of queries that see most keys begin first, of all heads of a batch.
     """
 
     tile: tuple[int, int] = (64, 64)
@@ -52,7 +53,7 @@ class Config:
     splits: int = 1
     overlap: bool = False
     slack: int = 0
-    ahead: bool = False
+    heads_first: bool = False
 
     @property
     def threads(self) -> int:
@@ -138,7 +139,11 @@ def forward_kernel(
     dtype = q.element_type
     thread = arch.thread_idx()[0]
     tile, key_head, z = arch.block_idx()
-    if cute.const_expr(variant.right is not None):
+    if cute.const_expr(cfg.heads_first):
+        heads = q.shape[2] // cfg.packed
+        tile, key_head = tile // heads, tile % heads
+        tile = arch.grid_dim()[0] // heads - 1 - tile
+    elif cute.const_expr(variant.right is not None):
         # The longest tiles begin first, so that none of them is left alone at the end.
         tile = arch.grid_dim()[0] - 1 - tile
     batch, split = z // cfg.splits, z % cfg.splits
@@ -180,10 +185,18 @@ def forward_kernel(
         acc.fill(0.0)
         sums = as_rows(acc)
         coords = mma.get_slice(thread).partition_C(cute.make_identity_tensor((m, n)))
-        softmax = OnlineSoftmax(
-            cute.size(sums, mode=[0]),
-            cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E,
-        )
+        factor = cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E
+        count = cute.size(sums, mode=[0])
+        totals: Any = None
+        if cute.const_expr(cfg.slack > 0):
+            # Rounded weights sum to what results are divided by best. Those of BFloat16 are too
+            # coarse for the logarithm of the sum.
+            if cute.const_expr(dtype is cute.Float16 or lse is None):
+                totals = Totals(mma, cfg, dtype)
+            summed = [sums] if totals is None else [sums, totals.by_row]
+            softmax = LazySoftmax(count, factor, cfg.slack, summed)
+        else:
+            softmax = OnlineSoftmax(count, factor)
 
         first = tile * m // cfg.packed
         last = min((tile * m + m - 1) // cfg.packed, sequence.queries - 1)
@@ -203,7 +216,11 @@ def forward_kernel(
         number = place.tile_before(high - 1, low, *area, n)
         copy_q.copy(query_row)
         if number >= low:
-            copy_k.copy(lambda row, number=number: rows_k(number * n + row))
+            # Another thread number, as far as compilers see: addresses of these copies would be
+            # kept for those in the loop, each in a register.
+            same = arch.inline_ptx("mov.b32 $0, $1;", [thread], cute.Int32)
+            first_k = RowCopier(sk, cfg, same)
+            first_k.copy(lambda row, number=number: rows_k(number * n + row))
         arch.cp_async_commit_group()
         while number >= low:
             key = number * n
@@ -213,10 +230,9 @@ def forward_kernel(
             arch.cp_async_commit_group()
             scores = mma.make_fragment_C(mma.partition_shape_C((m, n)))
             scores.fill(0.0)
-            steps = cute.size(rq, mode=[2])
-            for b in cute.range_constexpr(steps):
-                for fragment in (read_q, read_k):
-                    load_ahead(fragment, b, steps, cfg)
+            for b in cute.range_constexpr(cute.size(rq, mode=[2])):
+                read_q.load(b, 0)
+                read_k.load(b, 0)
                 cute.gemm(mma, scores, rq[None, None, b], rk[None, None, b], scores)
             arch.cp_async_wait_group(0)
             arch.sync_threads()
@@ -236,26 +252,26 @@ def forward_kernel(
                 n,
                 cfg.packed,
             )
-            if cute.const_expr(cfg.slack > 0):
-                rise_by_much(softmax, by_row, sums, cfg.slack)
-                bases = softmax.bases()
-            else:
-                scales, bases = softmax.rise(by_row)
-                scale_rows(sums, scales)
             weights = cute.make_rmem_tensor(scores.layout, dtype)
             operand = as_operand(weights)
-            steps = cute.size(rv, mode=[2])
-            if cute.const_expr(not cfg.ahead):
-                softmax.weigh(by_row, bases)
+            if cute.const_expr(cfg.slack > 0):
+                softmax.follow(by_row)
+            else:
+                scales, exponents = softmax.rise(by_row)
+                scale_rows(sums, scales)
+                softmax.weigh(by_row, exponents)
                 weights.store(scores.load().to(dtype))
-            for b in cute.range_constexpr(steps):
-                # Weights of 16 keys are made beside the products of the 16 before.
-                for block in cute.range_constexpr(*block_range(b, steps, cfg)):
-                    part = sixteen_keys(scores, block)
-                    softmax.weigh(as_rows(part), bases)
-                    sixteen_keys(weights, block).store(part.load().to(dtype))
-                load_ahead(read_v, b, steps, cfg)
+            for b in cute.range_constexpr(cute.size(rv, mode=[2])):
+                read_v.load(b, 0)
+                if cute.const_expr(cfg.slack > 0):
+                    part = sixteen_keys(scores, b)
+                    softmax.weigh(as_rows(part), softmax.exponents(), is_summed=totals is None)
+                    sixteen_keys(weights, b).store(part.load().to(dtype))
                 cute.gemm(mma, acc, operand[None, None, b], rv[None, None, b], acc)
+                if cute.const_expr(totals is not None):
+                    totals.add(operand[None, None, b])
+        if cute.const_expr(totals is not None):
+            totals.share(softmax)
         arch.cp_async_wait_group(0)
 
         own_thread = mma.get_slice(thread)
@@ -266,17 +282,28 @@ def forward_kernel(
         finish_rows(softmax, sums, result, target, tile * m, head, cfg.packed)
 
 
-def block_range(b, steps, cfg):
-    """The blocks of 16 keys whose weights are made before the product of block `b`."""
-    if not cfg.ahead:
-        return 0, 0
-    return (0 if b == 0 else b + 1), min(b + 2, steps)
+class Totals:
+    """Sums of weights as their products with ones, of which each thread has those of its rows."""
 
+    def __init__(self, mma, cfg, dtype):
+        self.mma = cute.make_tiled_mma(
+            mma.op, (cfg.warps, 1, 1), permutation_mnk=(16 * cfg.warps, 8, 16)
+        )
+        self.ones = self.mma.make_fragment_B(self.mma.partition_shape_B((8, 16)))
+        self.ones.fill(1.0)
+        shape = self.mma.partition_shape_C((cfg.tile[0], 8))
+        self.sums = cute.make_rmem_tensor(shape, cute.Float32)
+        self.sums.fill(0.0)
+        self.by_row = as_rows(self.sums)
 
-def load_ahead(fragment, b, steps, cfg):
-    """Load the fragments of step `b`, or those of the next one, the first in step 0."""
-    for step in range(*block_range(b, steps, cfg)) if cfg.ahead else [b]:
-        fragment.load(step, 0)
+    def add(self, weights):
+        """Add the weights of 16 keys, an operand A."""
+        cute.gemm(self.mma, self.sums, weights, self.ones[None, None, 0], self.sums)
+
+    def share(self, softmax):
+        """Give each of the four threads of a row, whose totals `finish` adds, a quarter."""
+        for r in range(cute.size(self.by_row, mode=[0])):
+            softmax.total[r] = self.by_row[r, 0] * 0.25
 
 
 def sixteen_keys(acc, block):
@@ -466,8 +493,10 @@ def forward(
     """
     check_config(cfg, q.shape[1], v.shape[1])
     heads = q.shape[2] // cfg.packed
+    tiles = cute.ceil_div(longest * cfg.packed, cfg.tile[0])
+    grid = (tiles * heads, 1) if cfg.heads_first else (tiles, heads)
     forward_kernel(q, k, v, out, lse, lengths, extras, scale, variant, cfg).launch(
-        grid=(cute.ceil_div(longest * cfg.packed, cfg.tile[0]), heads, batches * cfg.splits),
+        grid=(*grid, batches * cfg.splits),
         block=(cfg.threads, 1, 1),
         stream=stream,
         min_blocks_per_mp=1,

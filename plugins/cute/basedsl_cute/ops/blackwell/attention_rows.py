@@ -12,6 +12,7 @@ import basedsl_cute as cute
 from basedsl_cute import arch, pipeline
 from basedsl_cute.hardware.tensor_memory import TMEM_LANE_STRIDE
 from basedsl_cute.nvgpu import tcgen05
+from basedsl_cute.ops.flash.softmax import LARGEST_BASE, factor_and_base
 from basedsl_cute.ops.flash.variant import LN_2, LOG2_E
 
 __all__ = ["correction_warps", "softmax_warps", "stage_of"]
@@ -115,8 +116,9 @@ def softmax_warps(
             top = scores.load().reduce(cute.ReductionOp.MAX, largest, 0)
             grown = cute.where((top - largest) * factor > GROWTH, top, largest)
             # A row that saw no key so far has exponents of -inf, not NaN.
-            base = cute.where(grown == -cute.Float32.inf, 0.0, grown) * factor
-            shrink = cute.math.exp2(largest * factor - base, fastmath=True)
+            known = cute.where(grown == -cute.Float32.inf, 0.0, grown)
+            own, base = factor_and_base(known, factor, LARGEST_BASE)
+            shrink = cute.math.exp2((largest - known) * own, fastmath=True)
             shrink = cute.where(grown == largest, 1.0, shrink)
             pipe_f.producer_acquire(at_f)
             numbers[row, 0, group] = shrink
@@ -127,7 +129,7 @@ def softmax_warps(
                 piece = cute.local_tile(scores, (PART,), (part,))
                 for e in cute.range_constexpr(0, PART, 2):
                     pair = arch.fma_packed_f32x2(
-                        (piece[e], piece[e + 1]), (factor, factor), (-base, -base)
+                        (piece[e], piece[e + 1]), (own, own), (-base, -base)
                     )
                     if cute.const_expr(e // 2 * computed % 8 < computed):
                         pair = powers(pair)

@@ -16,7 +16,6 @@ from basedsl_cute.hardware.requirements import DEPENDENT_LAUNCH, TCGEN05, WGMMA
 from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.blackwell import attention as blackwell
-from basedsl_cute.ops.flash import torch_attention
 from basedsl_cute.ops.flash.arguments import (
     HALVES,
     AttentionOperand,
@@ -147,14 +146,13 @@ def attention(
         }  # fmt: skip
         return jax_attention(Functions(attention, attention_backward), q, k, v, given, return_lse)
     lib = library(q, "attention")
-    is_torch = type(q).__module__.partition(".")[0] == "torch"
-    if is_torch and not torch_attention.is_compiling():
-        torch_attention.check_transforms()
-        torch_attention.register(_FORWARD)
-    if is_torch and (
-        torch_attention.is_compiling()
-        or torch_attention.needs_gradient((q, k, v, bias, alibi, sinks))
-    ):
+    if type(q).__module__.partition(".")[0] == "torch":
+        from basedsl_cute.ops.flash.torch_attention import check_transforms  # it imports PyTorch
+
+        check_transforms()
+    if lib.records(q, k, v, bias, alibi, sinks):
+        from basedsl_cute.ops.flash.torch_attention import differentiable
+
         apart = {
             "seqused_k": seqused_k,
             "block_table": block_table,
@@ -184,7 +182,7 @@ def attention(
             "max_seqlen_k": max_seqlen_k,
             "layout": layout,
         }
-        found = torch_attention.differentiable(_FORWARD, q, k, v, options, (score, mask))
+        found = differentiable(q, k, v, options, (score, mask))
         return found if return_lse else found[0]
     lengths = Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, block_table)
     lengths.check(lib)
@@ -246,9 +244,6 @@ def attention(
     return result
 
 
-_FORWARD = torch_attention.Forward(attention, attention_backward)
-torch_attention.register(_FORWARD)
-
 # Heads' extent -> configurations of the Hopper kernel with a bound on the right, without, and with
 # scores or masks of other kinds: those that fit into shared memory, and registers without a spill.
 # Of these the fastest on an H200, bench/results/2026-11-22-attention.md.
@@ -307,7 +302,10 @@ NARROW_CONFIGS = {
 }
 # With few keys a block's beginning and end weigh more than the turns of its warpgroups.
 _FEW_KEYS = 1024
-_AMPERE_MANY_QUERIES = ampere.Config((128, 48), 4, slack=8)
+# By mma.sync, for heads of more than 96 elements: the most keys at a time without a spill.
+_MANY_QUERIES = ampere.Config((128, 48), 4, slack=8)
+_MANY_QUERIES_HOPPER = replace(_MANY_QUERIES, tile=(128, 64))
+_MANY_QUERIES_SM_100 = replace(_MANY_QUERIES, tile=(128, 32))
 _HOPPER_WINDOW = hopper.Config((128, 128), query_stages=2, persistent=True)
 _HOPPER_MASK = hopper.Config((128, 128), query_stages=2, persistent=True, between=False)
 _HOPPER_FEW_KEYS = hopper.Config(
@@ -365,7 +363,7 @@ def _chosen(
     widest = max(extents.head, extents.head_v)
     is_plain = not variant.is_scored and variant.mask is None and variant.left is None
     if target.is_gpu and is_long and 96 < widest <= 128 and is_plain:
-        return _AMPERE_MANY_QUERIES
+        return many_queries_config(variant.right)
     tile = (64, 64 if max(extents.head, extents.head_v) <= 128 else 32)
     if longest * packed <= 16:
         tile, warps = (16, tile[1]), 1
@@ -379,6 +377,18 @@ def _chosen(
     steps = -(-extents.keys // tile[1])
     splits = min(_MOST_SPLITS, _multiprocessors(q) * 2 // max(blocks, 1), steps // 4)
     return config if splits < 2 else replace(config, splits=splits)
+
+
+def many_queries_config(right: int | None) -> ampere.Config:
+    """The configuration of the kernel by mma.sync for many queries, and a bound on the right or
+    None.
+    """
+    name, found = current_target().name, _MANY_QUERIES
+    if name.startswith("sm_90"):
+        found = _MANY_QUERIES_HOPPER
+    elif name.startswith("sm_1"):
+        found = _MANY_QUERIES_SM_100
+    return replace(found, heads_first=right is not None)
 
 
 def blackwell_config(head: int, right: int | None) -> blackwell.Config:

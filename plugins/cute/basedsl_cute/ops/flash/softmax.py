@@ -17,6 +17,11 @@ POWER = (1.00044336, 0.70345016, 0.23842812)
 # A Float32 of at most 2^22 plus this is rounded to an integer, in the low bits, plus 127.
 ROUND = 1.5 * 2**23 + 127
 LEAST = -100.0
+# The base of a row's exponents is rounded, so that the largest weight may be two to the power of
+# plus or minus half the distance of Float32 numbers of that size: of those below, at most 2^4 times
+# and 2^0.5 times what it should be. Weights of 16 bits have room for that, and those of 8 bits.
+LARGEST_BASE, LARGEST_NARROW_BASE = 2.0**27, 2.0**24
+LOWEST = -(2.0**127)  # scores below, or below it when scaled, are as if hidden
 
 
 def as_rows(acc):
@@ -113,6 +118,26 @@ def powers(exponents):
     return (POWER[0] + rest * (POWER[1] + rest * POWER[2])) * kept.load()
 
 
+def power_of_two_from(x):
+    """The smallest power of two that is at least a positive Float32, but at most 2^126."""
+    bits = cute.TensorSSA.from_elements([x]).bitcast(cute.Int32)[0]
+    power = cute.min((bits + 0x007FFFFF) & 0x7F800000, 0x7E800000)
+    return cute.TensorSSA.from_elements([power]).bitcast(cute.Float32)[0]
+
+
+def factor_and_base(largest, factor, largest_base):
+    """The factor of a row's scores, which makes them exponents of two, and their base, so that the
+    exponent of the largest is about zero.
+
+    Of a base above `largest_base`, whose rounding tells, the factor becomes a power of two: then
+    the exponent of the largest score is exactly zero. Two scores of that size that differ do so by
+    an exponent of 8 (of 8 bits, 1) or more, and a larger factor only takes them further apart.
+    """
+    is_large = cute.math.absf(largest * factor) > largest_base
+    factor = cute.where(is_large, power_of_two_from(factor), factor)
+    return factor, largest * factor
+
+
 def largest_of_rows(scores, largest):
     """The largest of each row's scores and its largest so far, of all threads that share it."""
     return [
@@ -121,26 +146,6 @@ def largest_of_rows(scores, largest):
         )
         for r in range(cute.size(largest))
     ]
-
-
-@cute.jit
-def rise_by_much(softmax, scores, sums, slack: cute.Constexpr):
-    """Let the base of rows follow the largest scores of a tile, and scale sums, if one of a warp's
-    is more than `slack` above, as an exponent of two.
-    """
-    found = largest_of_rows(scores, softmax.largest)
-    grows = cute.Boolean(False)
-    for r, largest in enumerate(found):
-        before = softmax.base_of(softmax.largest[r])
-        is_first = softmax.largest[r] == -cute.Float32.inf
-        grows = grows | (largest * softmax.factor > before + slack) | is_first
-    if arch.vote_any_sync(grows):
-        for r, largest in enumerate(found):
-            base = softmax.base_of(largest)
-            scale = cute.math.exp2(softmax.largest[r] * softmax.factor - base, fastmath=True)
-            softmax.total[r] = softmax.total[r] * scale
-            softmax.largest[r] = largest
-            sums[r, None].store(sums[r, None].load() * scale)
 
 
 class OnlineSoftmax:
@@ -152,58 +157,58 @@ class OnlineSoftmax:
 
     def __init__(self, rows, factor, offset=0):
         self.factor, self.offset = factor, offset
+        self.largest_base = LARGEST_NARROW_BASE if offset else LARGEST_BASE
         self.largest = cute.make_rmem_tensor((rows,), cute.Float32)
         self.total = cute.make_rmem_tensor((rows,), cute.Float32)
         self.begin()
 
     def begin(self):
-        """Begin other rows."""
-        self.largest.fill(-cute.Float32.inf)
+        """Begin other rows. Their largest score is finite from the start, and so is their base: the
+        weight of a hidden score is exp2(-inf) then, not NaN.
+        """
+        above = power_of_two_from(self.factor)
+        self.largest.fill(LOWEST * arch.fmin(1.0, arch.rcp_approx(above)))
         self.total.fill(0.0)
 
     def update(self, scores):
         """Make a tile's scores into weights; return what each row's sum of values is scaled by."""
-        scales, bases = self.rise(scores)
-        self.weigh(scores, bases)
+        scales, exponents = self.rise(scores)
+        self.weigh(scores, exponents)
         return scales
 
     def rise(self, scores):
         """Let the largest scores be those of a tile, too; return what each row's sums are scaled
-        by, which that of weights is already, and the bases of the exponents of its weights.
+        by, which that of weights is already, and for the exponents of its weights the factor of
+        scores and the base.
         """
-        scales, bases = [], []
+        scales, exponents = [], []
         for r, largest in enumerate(largest_of_rows(scores, self.largest)):
-            base = self.base_of(largest)
-            scale = cute.math.exp2(self.largest[r] * self.factor - base, fastmath=True)
+            factor, base = factor_and_base(largest, self.factor, self.largest_base)
+            scale = cute.math.exp2((self.largest[r] - largest) * factor, fastmath=True)
             self.total[r] = self.total[r] * scale
             self.largest[r] = largest
             scales.append(scale)
-            bases.append(base - self.offset if self.offset else base)
-        return scales, bases
+            exponents.append((factor, base - self.offset if self.offset else base))
+        return scales, exponents
 
-    def base_of(self, largest):
-        """The base of a row's exponents. That of one that saw no key so far is zero: its weights
-        are exp2(-inf), not NaN.
+    def weigh(self, scores, exponents, computed=False, is_summed=True):
+        """Make scores, all of a tile or some columns, into weights, and add them to the sums unless
+        `is_summed` is False. `exponents` has each row's factor and base. Weights are `computed` by
+        multiplications, or by the unit for exponentials.
         """
-        return cute.where(largest == -cute.Float32.inf, 0.0, largest) * self.factor
-
-    def bases(self):
-        """The bases of all rows' exponents."""
-        found = [self.base_of(self.largest[r]) for r in range(cute.size(self.largest))]
-        return [base - self.offset for base in found] if self.offset else found
-
-    def weigh(self, scores, bases, computed=False):
-        """Make scores, all of a tile or some columns, into weights, and add them to the sums.
-        They are `computed` by multiplications, or by the unit for exponentials.
-        """
-        for r, base in enumerate(bases):
-            exponents = scores[r, None].load() * self.factor - base
+        for r, (factor, base) in enumerate(exponents):
+            exponents = scores[r, None].load() * factor - base
             if computed:
                 weights = powers(exponents)
             else:
                 weights = cute.math.exp2(exponents, fastmath=True)
-            self.total[r] = weights.reduce(cute.ReductionOp.ADD, self.total[r], 0)
+            if is_summed:
+                self.total[r] = weights.reduce(cute.ReductionOp.ADD, self.total[r], 0)
             scores[r, None].store(weights)
+
+    def largest_exponent(self, row):
+        """The exponent of a row's largest score, without a base."""
+        return self.largest[row] * self.factor
 
     def finish(self, row, sink=None):
         """Return what a row's values are multiplied by at the end, and the logarithm of its sum.
@@ -211,7 +216,7 @@ class OnlineSoftmax:
         `sink` is a score without a value. A row that saw nothing gets 0 and -inf.
         """
         total = arch.warp_reduction_sum(self.total[row], threads_in_group=4)
-        largest = self.largest[row] * self.factor
+        largest = self.largest_exponent(row)
         scale = cute.Float32(1.0)
         if sink is not None:
             top = cute.arch.fmax(largest, sink)
@@ -230,3 +235,58 @@ class OnlineSoftmax:
             (largest + cute.math.log2(cute.where(nothing, 1.0, total), fastmath=True)) * LN_2,
         )
         return inverse, log
+
+
+class LazySoftmax(OnlineSoftmax):
+    """An online softmax whose bases follow the largest scores only from afar.
+
+    A row's base stays until a score is more than `slack` above it, as an exponent of two, so that
+    sums are seldom scaled; weights are at most two to the power of it. `sums` are rows of all that
+    is summed with weights, which `total` need not be: then it is set before `finish`.
+    """
+
+    def __init__(self, rows, factor, slack, sums):
+        self.slack, self.sums = slack, sums
+        self.factors = cute.make_rmem_tensor((rows,), cute.Float32)
+        self.bases = cute.make_rmem_tensor((rows,), cute.Float32)
+        super().__init__(rows, factor)
+
+    def begin(self):
+        """Begin other rows; see `OnlineSoftmax.begin`."""
+        self.factors.fill(self.factor)
+        self.bases.fill(LOWEST)
+        self.total.fill(0.0)
+
+    def exponents(self):
+        """Each row's factor of scores and base."""
+        return [(self.factors[r], self.bases[r]) for r in range(cute.size(self.bases))]
+
+    @cute.jit
+    def follow(self, scores):
+        """Let the bases follow the largest scores of a tile, and scale sums, if a row of the warp
+        has one far above. Scores of other threads are not asked for before.
+        """
+        rows = cute.size(self.bases)
+        lowest = -cute.Float32.inf
+        own = [scores[r, None].load().reduce(cute.ReductionOp.MAX, lowest, 0) for r in range(rows)]
+        above = lowest
+        for r in range(rows):
+            above = arch.fmax(above, own[r] * self.factors[r] - self.bases[r])
+        if arch.vote_any_sync(above > self.slack):
+            for r in range(rows):
+                largest = arch.warp_reduction_max(own[r], threads_in_group=4)
+                rises = largest * self.factors[r] - self.bases[r] > 0.0
+                factor, base = factor_and_base(largest, self.factor, self.largest_base)
+                base = cute.where(rises, base, self.bases[r])
+                scale = cute.math.exp2(self.bases[r] - base, fastmath=True)
+                self.factors[r] = cute.where(rises, factor, self.factors[r])
+                self.bases[r] = base
+                self.total[r] = self.total[r] * scale
+                for sums in self.sums:
+                    sums[r, None].store(sums[r, None].load() * scale)
+
+    def largest_exponent(self, row):
+        """The exponent of a row's base, without the power of two in place of the factor."""
+        factor, base = self.factors[row], self.bases[row]
+        of_power = base * arch.rcp_approx(factor) * self.factor
+        return cute.where(factor == self.factor, base, of_power)

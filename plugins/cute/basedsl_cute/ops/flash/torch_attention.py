@@ -3,27 +3,23 @@
 Options that are numbers and tensors go through `torch.ops.basedsl_cute.attention`. Functions of the
 user's cannot be arguments of an operation: with them an `autograd.Function` does the same, which
 `torch.compile` does not see into.
+
+This module imports PyTorch; `attention` imports it when it gets tensors of PyTorch. The operations
+are registered by that: the compiler runs imports, where it would trace a call.
 """
 
 from __future__ import annotations
 
-import functools
-import importlib
-import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+import torch
 
 from basedsl import DSLTypeError
 from basedsl_cute.ops.flash.arguments import normalised_causal
+from basedsl_cute.ops.flash.attention import attention
 from basedsl_cute.ops.flash.captured import Captured
-
-
-class Forward(NamedTuple):
-    """The two functions that an operation calls, without gradients."""
-
-    attention: Any
-    backward: Any
-
+from basedsl_cute.ops.flash.gradients import attention_backward
 
 _TENSORS = ("bias", "alibi", "sinks", "cu_seqlens_q", "cu_seqlens_k")
 _PARAMETERS = (
@@ -39,26 +35,12 @@ _BACKWARD_SCHEMA = (
 )
 
 
-def needs_gradient(tensors: tuple[Any, ...]) -> bool:
-    """True if PyTorch records gradients, and one of the tensors wants one."""
-    import torch
-
-    return torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in tensors)
-
-
-def is_compiling() -> bool:
-    """True while `torch.compile` traces the caller."""
-    import torch
-
-    return bool(torch.compiler.is_compiling())
-
-
 def check_transforms() -> None:
     """Raise DSLTypeError within `torch.func.grad`, `vmap` and their like, whose tensors have no
     memory that a kernel could read.
     """
-    import torch
-
+    if torch.compiler.is_compiling():
+        return
     transforms = getattr(torch._C, "_functorch", None)
     peek = getattr(transforms, "peek_interpreter_stack", None)
     if peek is not None and peek() is not None:
@@ -69,21 +51,18 @@ def check_transforms() -> None:
 
 
 def differentiable(
-    forward: Forward, q: Any, k: Any, v: Any, options: Mapping[str, Any], functions: Any
+    q: Any, k: Any, v: Any, options: Mapping[str, Any], functions: Any
 ) -> tuple[Any, Any]:
     """Return (out, lse) with gradients. `functions` are (score, mask) of the user's."""
-    import torch
-
     if functions == (None, None):
         window = options["window"] or (None, None)
         tensors = [options[name] for name in _TENSORS]
         numbers = (options["max_seqlen_q"], options["max_seqlen_k"], options["scale"])
         causal = normalised_causal(options["causal"])
-        # The compiler sees through the name of an operation, not through the call that makes it.
-        operation = torch.ops.basedsl_cute.attention if _made else _operation(forward)
-        return operation(
+        found: tuple[Any, Any] = torch.ops.basedsl_cute.attention(
             q, k, v, *tensors, *numbers, causal, *window, options["softcap"], options["layout"]
         )
+        return found
     score, mask = functions
     for name, fn in (("score", score), ("mask", mask)):
         captured = Captured.of(fn, name)
@@ -94,20 +73,23 @@ def differentiable(
                 f"attention: {name} captures a tensor that requires a gradient",
                 hint="pass it as bias=, whose gradient is computed, or detach it",
             )
-    apply = _apart[0] if _apart and is_compiling() else _apply
-    return apply(forward, q, k, v, options["bias"], dict(options), functions)
+    apply = _apply_apart if torch.compiler.is_compiling() else _apply
+    return apply(q, k, v, options["bias"], dict(options), functions)
 
 
-def _apply(forward: Forward, *inputs: Any) -> Any:
-    """Call the `autograd.Function`. The compiler would trace `attention` within it again."""
-    return _function(forward).apply(*inputs)
+def _apply(*inputs: Any) -> Any:
+    """Call the `autograd.Function`."""
+    return _Attention.apply(*inputs)
+
+
+# The compiler would trace `attention` within it again.
+_apply_apart = torch.compiler.disable(_apply)
 
 
 def _gradients(
-    forward: Forward, grad: Any, saved: Any, options: dict[str, Any], functions: Any
+    grad: Any, saved: Any, options: dict[str, Any], functions: Any
 ) -> tuple[Any, Any, Any, Any, Any]:
     """The gradients of q, k, v, bias and sinks."""
-    torch = importlib.import_module("torch")
     q, k, v, out, lse, bias = saved
     wants_bias = bias is not None and bias.requires_grad
     sinks = options["sinks"]
@@ -119,10 +101,10 @@ def _gradients(
         left, right = options.pop("window")
         values = {**options, "left": left, "right": right}
         inputs = (*given, *(values[name] for name in _OPTIONS), wants_bias, deterministic)
-        *found, grad_bias = _backward_operation(forward)(*inputs)
+        *found, grad_bias = torch.ops.basedsl_cute.attention_backward(*inputs)
     else:
         options["score"], options["mask"] = functions
-        found, grad_bias = _run_backward(forward, given, options, wants_bias, deterministic)
+        found, grad_bias = _run_backward(given, options, wants_bias, deterministic)
     grad_sinks = None
     if sinks is not None and sinks.requires_grad:
         # A sink's weight goes to nothing: d loss / d sink = - weight * delta.
@@ -136,7 +118,6 @@ def _gradients(
 
 
 def _run_backward(
-    forward: Forward,
     given: tuple[Any, ...],
     options: dict[str, Any],
     wants_bias: bool,
@@ -147,37 +128,12 @@ def _run_backward(
     grad_bias = _empty_gradient(given[1], bias if wants_bias else None)
     grad_bias.zero_()
     options = {**options, "deterministic": deterministic}
-    found = forward.backward(*given, grad_bias=grad_bias if wants_bias else None, **options)
+    found = attention_backward(*given, grad_bias=grad_bias if wants_bias else None, **options)
     return found, grad_bias
 
 
 def _empty_gradient(q: Any, bias: Any) -> Any:
-    torch = importlib.import_module("torch")
     return q.new_empty((0,) if bias is None else bias.shape, dtype=torch.float32)
-
-
-@functools.cache
-def _backward_operation(forward: Forward) -> Any:
-    """The registered operation `basedsl_cute::attention_backward`."""
-    torch = importlib.import_module("torch")
-
-    def run(*inputs: Any) -> Any:
-        given, values, (wants_bias, deterministic) = inputs[:6], inputs[6:-2], inputs[-2:]
-        found, grad_bias = _run_backward(
-            forward, given, _options_of(values), wants_bias, deterministic
-        )
-        return (*found, grad_bias)
-
-    operation = torch.library.custom_op(
-        "basedsl_cute::attention_backward", run, mutates_args=(), schema=_BACKWARD_SCHEMA
-    )
-
-    @operation.register_fake
-    def fake(*inputs: Any) -> Any:
-        found = [x.new_empty(x.shape) for x in inputs[1:4]]
-        return (*found, _empty_gradient(inputs[1], inputs[6] if inputs[-2] else None))
-
-    return operation
 
 
 def _options_of(values: tuple[Any, ...]) -> dict[str, Any]:
@@ -187,90 +143,84 @@ def _options_of(values: tuple[Any, ...]) -> dict[str, Any]:
     return options
 
 
-_made: list[Any] = []  # the operation, from its first use or the import of this package on
-_apart: list[Any] = []  # `_apply` as the compiler leaves it alone, from then on
+def _run(q: Any, k: Any, v: Any, *values: Any) -> Any:
+    options = _options_of(values)
+    del options["max_seqlen_k"]
+    return attention(q, k, v, return_lse=True, **options)
 
 
-def register(forward: Forward) -> None:
-    """Register the operation now, if PyTorch has been imported: `torch.compile(fullgraph=True)`
-    knows only those that are.
-    """
-    if not _made and "torch" in sys.modules:
-        import torch
+def _fake(q: Any, k: Any, v: Any, *values: Any) -> Any:
+    """Results without elements."""
+    options = _options_of(values)
+    shape = (*q.shape[:-1], v.shape[-1])
+    if options["cu_seqlens_q"] is not None:
+        rows = (q.shape[1], q.shape[0])
+    elif options["layout"] == "bhsd":
+        rows = tuple(q.shape[:3])
+    else:
+        rows = (q.shape[0], q.shape[2], q.shape[1])
+    dtype = torch.bfloat16 if q.dtype is torch.float8_e4m3fn else q.dtype
+    return q.new_empty(shape, dtype=dtype), q.new_empty(rows, dtype=torch.float32)
 
-        _operation(forward)
-        _apart.append(torch.compiler.disable(_apply))
+
+def _setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.options = _options_of(inputs[3:])
+    kept = (*inputs[:3], *output, inputs[3], inputs[5])
+    ctx.save_for_backward(*kept)
+    ctx.mark_non_differentiable(output[1])
+    for name in ("bias", "sinks"):
+        ctx.options.pop(name)
 
 
-@functools.cache
-def _operation(forward: Forward) -> Any:
-    """The registered operation `basedsl_cute::attention`."""
-    torch = importlib.import_module("torch")
+def _backward(ctx: Any, grad: Any, _: Any) -> Any:
+    *saved, sinks = ctx.saved_tensors
+    options = {**ctx.options, "sinks": sinks}
+    *qkv, bias, grad_sinks = _gradients(grad, saved, options, (None, None))
+    return (*qkv, bias, None, grad_sinks, *[None] * (len(_OPTIONS) - 3))
 
-    def run(q: Any, k: Any, v: Any, *values: Any) -> Any:
-        options = _options_of(values)
-        del options["max_seqlen_k"]
-        return forward.attention(q, k, v, return_lse=True, **options)
 
-    operation = torch.library.custom_op(
-        "basedsl_cute::attention", run, mutates_args=(), schema=_SCHEMA
-    )
+def _run_backward_operation(*inputs: Any) -> Any:
+    given, values, (wants_bias, deterministic) = inputs[:6], inputs[6:-2], inputs[-2:]
+    found, grad_bias = _run_backward(given, _options_of(values), wants_bias, deterministic)
+    return (*found, grad_bias)
 
-    @operation.register_fake
-    def fake(q: Any, k: Any, v: Any, *values: Any) -> Any:
-        options = _options_of(values)
-        shape = (*q.shape[:-1], v.shape[-1])
-        if options["cu_seqlens_q"] is not None:
-            rows = (q.shape[1], q.shape[0])
-        elif options["layout"] == "bhsd":
-            rows = tuple(q.shape[:3])
-        else:
-            rows = (q.shape[0], q.shape[2], q.shape[1])
-        dtype = torch.bfloat16 if q.dtype is torch.float8_e4m3fn else q.dtype
-        return q.new_empty(shape, dtype=dtype), q.new_empty(rows, dtype=torch.float32)
 
-    def setup(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.options = _options_of(inputs[3:])
-        kept = (*inputs[:3], *output, inputs[3], inputs[5])
-        ctx.save_for_backward(*kept)
-        ctx.mark_non_differentiable(output[1])
-        for name in ("bias", "sinks"):
-            ctx.options.pop(name)
+def _fake_backward(*inputs: Any) -> Any:
+    """Gradients without elements."""
+    found = [x.new_empty(x.shape) for x in inputs[1:4]]
+    return (*found, _empty_gradient(inputs[1], inputs[6] if inputs[-2] else None))
 
+
+_operation: Any = torch.library.custom_op(
+    "basedsl_cute::attention", _run, mutates_args=(), schema=_SCHEMA
+)
+_operation.register_fake(_fake)
+_operation.register_autograd(_backward, setup_context=_setup)
+_backward_operation: Any = torch.library.custom_op(
+    "basedsl_cute::attention_backward",
+    _run_backward_operation,
+    mutates_args=(),
+    schema=_BACKWARD_SCHEMA,
+)
+_backward_operation.register_fake(_fake_backward)
+
+
+class _Attention(torch.autograd.Function):  # type: ignore[misc]
+    """Attention with functions of the user's."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Any, k: Any, v: Any, bias: Any, options: Any, functions: Any) -> Any:
+        score, mask = functions
+        given = {**options, "score": score, "mask": mask}
+        del given["max_seqlen_k"]
+        out, lse = attention(q, k, v, return_lse=True, **given)
+        ctx.save_for_backward(q, k, v, out, lse, bias)
+        ctx.options, ctx.functions = options, functions
+        ctx.mark_non_differentiable(lse)
+        return out, lse
+
+    @staticmethod
     def backward(ctx: Any, grad: Any, _: Any) -> Any:
-        *saved, sinks = ctx.saved_tensors
-        options = {**ctx.options, "sinks": sinks}
-        *qkv, bias, grad_sinks = _gradients(forward, grad, saved, options, (None, None))
-        return (*qkv, bias, None, grad_sinks, *[None] * (len(_OPTIONS) - 3))
-
-    operation.register_autograd(backward, setup_context=setup)
-    _made.append(operation)
-    return operation
-
-
-@functools.cache
-def _function(forward: Forward) -> Any:
-    """The `autograd.Function` that takes functions of the user's."""
-    torch = importlib.import_module("torch")
-
-    class Attention(torch.autograd.Function):  # type: ignore[name-defined, misc]
-        @staticmethod
-        def forward(
-            ctx: Any, q: Any, k: Any, v: Any, bias: Any, options: Any, functions: Any
-        ) -> Any:
-            score, mask = functions
-            given = {**options, "score": score, "mask": mask}
-            del given["max_seqlen_k"]
-            out, lse = forward.attention(q, k, v, return_lse=True, **given)
-            ctx.save_for_backward(q, k, v, out, lse, bias)
-            ctx.options, ctx.functions = options, functions
-            ctx.mark_non_differentiable(lse)
-            return out, lse
-
-        @staticmethod
-        def backward(ctx: Any, grad: Any, _: Any) -> Any:
-            options = {**ctx.options}
-            *qkv, bias, _ = _gradients(forward, grad, ctx.saved_tensors, options, ctx.functions)
-            return (*qkv, bias, None, None)
-
-    return Attention
+        options = {**ctx.options}
+        *qkv, bias, _ = _gradients(grad, ctx.saved_tensors, options, ctx.functions)
+        return (*qkv, bias, None, None)

@@ -26,6 +26,7 @@ from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
 from basedsl_cute.ops.array_libraries import ArrayLibrary
 from basedsl_cute.ops.blackwell import config as blackwell
+from basedsl_cute.ops.gemm.footprint import Footprint
 from basedsl_cute.ops.gemm.matrix_views import MatrixView, spaced, view_of
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import heuristics, parallel_split_k, split_k_gemm
@@ -54,14 +55,9 @@ class OperandInfo:
         return int(self.dtype.width) // 8
 
     @property
-    def filled(self) -> int:
-        """Bytes of the array if its elements fill its memory without gaps, else 0."""
-        end = 1
-        for stride, extent in sorted(zip(self.strides, self.shape, strict=True)):
-            if extent == 0 or (extent > 1 and stride != end):
-                return 0
-            end *= extent
-        return end * self.size
+    def footprint(self) -> Footprint:
+        """The memory of the elements."""
+        return Footprint(self.shape, self.strides, self.size)
 
     def view(self, full: tuple[int, ...], batched: bool, **options: Any) -> MatrixView | None:
         """The view as a matrix broadcast to `full`, see `view_of`; it may copy."""
@@ -221,12 +217,8 @@ def choose_kernel(
             )
         return "blackwell", config
     if config is None and _has_wgmma(current_target()) and tma.wgmma and dtype.width < 64:
-        m, n = (shape.n, shape.m) if shape.is_turned else (shape.m, shape.n)
-        of_m, of_n = shape.k_contiguous[::-1] if shape.is_turned else shape.k_contiguous
-        return heuristics.choose_hopper_kernel(
-            m, n, shape.k, shape.batches, dtype.width, dtype_c.width, processors, tma.stores,
-            shape.is_turned, of_m if m > n else of_n,
-        )  # fmt: skip
+        problem = _hopper_problem(dtype, dtype_c, shape, tma, processors)
+        return heuristics.choose_hopper_kernel(problem)
     if dtype is cute.Float64 and type(config) not in (type(None), ampere_gemm.Config):
         raise DSLTypeError("Float64 is multiplied by ops.ampere.gemm", hint="pass its Config")
     if type(config) in _HOPPER:
@@ -249,11 +241,27 @@ def configs_to_measure(
     if kernel == "warp" or kernel == "warp-tma":
         made = gemm_tma.Config if kernel == "warp-tma" else ampere_gemm.Config
         return ampere_gemm.every_config(dtype.width, current_target().smem_per_block, made)
+    return heuristics.ranked_hopper_kernels(_hopper_problem(dtype, dtype_c, shape, tma, processors))
+
+
+def _hopper_problem(
+    dtype: Any, dtype_c: Any, shape: ProblemShape, tma: TmaSupport, processors: int
+) -> heuristics.Problem:
+    """The product as the model of the Hopper kernels takes it."""
     m, n = (shape.n, shape.m) if shape.is_turned else (shape.m, shape.n)
-    return heuristics.ranked_hopper_kernels(
-        m, n, shape.k, shape.batches, dtype.width, dtype_c.width, processors, tma.stores,
+    of_m, of_n = shape.k_contiguous[::-1] if shape.is_turned else shape.k_contiguous
+    return heuristics.Problem(
+        m,
+        n,
+        shape.k,
+        shape.batches,
+        dtype.width,
+        dtype_c.width,
+        processors,
+        tma.stores,
         shape.is_turned,
-    )  # fmt: skip
+        of_m if m > n else of_n,
+    )
 
 
 def _sgemm_config(dtype: Any, shape: ProblemShape, config: Any, processors: int) -> Any:
@@ -392,6 +400,14 @@ def element_type(lib: ArrayLibrary, asked: Any, dtype: Any, like: Any) -> Any:
     except (TypeError, RuntimeError):
         raise DSLTypeError(f"out_dtype={asked!r} is no element type") from None
     return from_dlpack(*ArrayRecord.of(made).dtype)
+
+
+def check_result(dtype: Any) -> None:
+    """Raise DSLTypeError for elements that no kernel writes."""
+    if dtype is cute.Boolean or dtype.width < 8:
+        raise DSLTypeError(
+            f"matmul has no results of {dtype.__name__}", hint="compare the result: matmul(..) > 0"
+        )
 
 
 def checked_out(out: Any, shape: tuple[int, ...], asked: Any) -> Any:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from basedsl_cute.ops.hopper import config, parallel_split_k
 from basedsl_cute.ops.hopper.config import SHARED_MEMORY
 from basedsl_cute.ops.hopper.split_k_gemm import Config
 
-__all__ = ["CANDIDATES", "choose_hopper_kernel", "ranked_hopper_kernels"]
+__all__ = ["CANDIDATES", "Problem", "choose_hopper_kernel", "ranked_hopper_kernels"]
 
 # The configurations of `split_k_gemm` to compare. Where a multiprocessor could have several blocks
 # of a small grid, some get two and others none, so that more stages of one block are better there.
@@ -78,53 +78,90 @@ _TILES_OF_144 = 0.94  # of 128 rows, where K is contiguous
 _NARROW_PAIRS = 1.3  # of tiles of up to 96 columns in pairs along N, for a K below 4,096
 
 
-def choose_hopper_kernel(
-    m: int,
-    n: int,
-    k: int,
-    batches: int,
-    bits: int,
-    bits_of_c: int,
-    processors: int,
-    stores: bool,
-    is_column_major: bool = False,
-    balances: bool = True,
-) -> tuple[str, Any]:
-    """The fastest kernel by the model, as its name in `ops.gemm.matmul`, and its configuration.
+@dataclass(frozen=True)
+class Problem:
+    """The facts of a product on which the choice of its kernel depends."""
 
-    The product is (m, n, k) times `batches`, of elements of `bits` bits into C of `bits_of_c`, on
-    `processors` multiprocessors. `stores` says that TMA can write C, `balances` that
-    tiles of any width along the longer mode are loaded as fast as others: K is contiguous there.
-    """
-    found = _one_kernel(m, n, k, batches, bits, bits_of_c, processors, stores, balances)
+    m: int
+    n: int
+    k: int
+    batches: int
+    bits: int  # of an element of A and B
+    bits_of_c: int
+    processors: int  # multiprocessors of the GPU
+    stores: bool  # TMA can write C
+    is_column_major: bool = False  # C is
+    balances: bool = True  # K is contiguous in the longer operand: tiles of any width load as fast
+
+    @property
+    def k_bits(self) -> int:
+        """Bits of a row of A."""
+        return self.k * self.bits
+
+    @property
+    def memory_time(self) -> float:
+        """Microseconds to move all operands and C between device memory and the chip once."""
+        operands = (self.m + self.n) * self.k * self.bits
+        return self.batches * (operands + self.m * self.n * self.bits_of_c) / 8 / _MEMORY
+
+    def tiles(self, rows: int, columns: int) -> int:
+        """The number of tiles of C."""
+        return -(-self.m // rows) * -(-self.n // columns) * self.batches
+
+    def row_major(self) -> Problem:
+        """The product whose result has contiguous rows: if C is column-major, C^T = B A^T."""
+        if not self.is_column_major:
+            return self
+        return replace(self, m=self.n, n=self.m, is_column_major=False)
+
+    def in_parts(self, parts: int) -> Problem:
+        """The slices of K as batches, into partial sums of 32 bits that fill whole tiles."""
+        rows = -(-self.m // 128) * 128
+        return replace(
+            self,
+            m=rows,
+            k=self.k // parts,
+            batches=parts,
+            bits_of_c=32,
+            stores=True,
+            balances=False,
+        )
+
+    def reduction_time(self, parts: int) -> float:
+        """Microseconds of the kernel that reduces the partial sums of the slices of K."""
+        return _REDUCTION + self.m * self.n * (4 * parts + self.bits_of_c / 8) / _REDUCED
+
+
+def choose_hopper_kernel(problem: Problem) -> tuple[str, Any]:
+    """The fastest kernel by the model, as its name in `ops.gemm.matmul`, and its configuration."""
+    found = _one_kernel(problem)
     best = _WORTH * found[0]
-    if batches > 1 or best < _REDUCTION + _memory_time(m, n, k, 1, bits, bits_of_c):
+    if problem.batches > 1 or best < _REDUCTION + problem.memory_time:
         return found[1:]
-    if is_column_major:  # `parallel_split_k` computes C^T = B A^T
-        m, n = n, m
+    problem = problem.row_major()  # as `parallel_split_k` computes it
     for parts in _PARTS:
-        each, rest = divmod(k, parts)
-        if rest or each * bits % 1024 or each * bits // 1024 < _MIN_STEPS_OF_PART:
+        each, rest = divmod(problem.k, parts)
+        bits = each * problem.bits
+        if rest or bits % 1024 or bits // 1024 < _MIN_STEPS_OF_PART:
             continue
-        if 4 * parts * m * n > _MAX_WORKSPACE:
+        if 4 * parts * problem.m * problem.n > _MAX_WORKSPACE:
             break
-        time, _, cfg = _one_kernel(-(-m // 128) * 128, n, each, parts, bits, 32, processors, True)
-        time += _REDUCTION + m * n * (4 * parts + bits_of_c / 8) / _REDUCED
+        time, _, cfg = _one_kernel(problem.in_parts(parts))
+        time += problem.reduction_time(parts)
         if time < best:
-            made = parallel_split_k.Config(parts, cfg, _sharing(m, n, parts, processors))
+            made = parallel_split_k.Config(parts, cfg, _sharing(problem, parts))
             best, found = time, (time, "hopper parts", made)
     if isinstance(found[2], parallel_split_k.Config):
-        return found[1], _parts_that_share(found[2], m, n, k * bits, bits, processors)
+        return found[1], _parts_that_share(found[2], problem)
     return found[1:]
 
 
-def _parts_that_share(
-    cfg: parallel_split_k.Config, m: int, n: int, k_bits: int, bits: int, processors: int
-) -> parallel_split_k.Config:
+def _parts_that_share(cfg: parallel_split_k.Config, problem: Problem) -> parallel_split_k.Config:
     """The configuration for a C of two tiles of 64 rows, with a part of K for each pair of blocks,
     which share B.
     """
-    parts = processors // 2
+    m, n, k_bits, bits = problem.m, problem.n, problem.k_bits, problem.bits
+    parts = problem.processors // 2
     parts = 1 << parts.bit_length() - 1
     if not (64 < m <= 128 and 32 < n <= 128) or k_bits % (1024 * parts):
         return cfg
@@ -136,42 +173,30 @@ def _parts_that_share(
     return parallel_split_k.Config(parts, inner, 8)
 
 
-def ranked_hopper_kernels(
-    m: int,
-    n: int,
-    k: int,
-    batches: int,
-    bits: int,
-    bits_of_c: int,
-    processors: int,
-    stores: bool,
-    is_column_major: bool = False,
-    most: int = 8,
-) -> list[Any]:
-    """The configurations to measure, for the parameters of `choose_hopper_kernel`: of each of the
-    three kernels the `most` that are fastest by the model, of many more than it compares.
+def ranked_hopper_kernels(problem: Problem, most: int = 8) -> list[Any]:
+    """The configurations to measure: of each of the three kernels the `most` that are fastest by
+    the model, of many more than `choose_hopper_kernel` compares.
     """
-    shape = m, n, k, batches, bits, bits_of_c
-    usual = sum(_candidates(bits), ())
+    usual = sum(_candidates(problem.bits), ())
     single = [
         (time, cfg)
-        for time, cfg in (_timed_hopper(*shape, processors) if stores else ())
-        if bits_of_c <= 16 or cfg in usual
+        for time, cfg in (_timed_hopper(problem) if problem.stores else ())
+        if problem.bits_of_c <= 16 or cfg in usual
     ]
-    split = _timed_split(*shape, processors)
+    split = _timed_split(problem)
     parts: list[tuple[float, Any]] = []
-    if batches == 1:
-        if is_column_major:
-            m, n = n, m
+    if problem.batches == 1:
+        problem = problem.row_major()
         for count in (*_PARTS, 64, 128):
-            each, rest = divmod(k, count)
-            whole = not rest and each * bits % 1024 == 0
-            if not whole or each * bits < 4 * 1024 or 4 * count * m * n > 2 * _MAX_WORKSPACE:
+            each, rest = divmod(problem.k, count)
+            bits = each * problem.bits
+            size = 4 * count * problem.m * problem.n
+            if rest or bits % 1024 or bits < 4 * 1024 or size > 2 * _MAX_WORKSPACE:
                 continue
-            inner = -(-m // 128) * 128, n, each, count, bits, 32
-            reduced = _REDUCTION + m * n * (4 * count + bits_of_c / 8) / _REDUCED
-            best = [f for f in _timed_hopper(*inner, processors) if f[1] in usual][:2]
-            best += _timed_split(*inner, processors)[:2]
+            inner = problem.in_parts(count)
+            reduced = problem.reduction_time(count)
+            best = [f for f in _timed_hopper(inner) if f[1] in usual][:2]
+            best += _timed_split(inner)[:2]
             parts += [(time + reduced, parallel_split_k.Config(count, cfg)) for time, cfg in best]
     found = [sorted(kind, key=lambda f: f[0])[:most] for kind in (single, split, parts)]
     ranked = sorted((f for kind in found for f in kind), key=lambda f: f[0])
@@ -200,138 +225,116 @@ def _candidates(bits: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     return usual, extra
 
 
-def _timed_hopper(
-    m: int, n: int, k: int, batches: int, bits: int, bits_of_c: int, processors: int
-) -> list[tuple[float, Any]]:
+def _timed_hopper(problem: Problem) -> list[tuple[float, Any]]:
     """Microseconds by the model for each configuration of `ops.hopper.gemm`, least first."""
-    once = _memory_time(m, n, k, batches, bits, bits_of_c)
+    once, bits = problem.memory_time, problem.bits
     every = (
-        (config.modelled_cycles(cfg, m * batches, n, k, bits, processors, bits_of_c), cfg)
+        (_modelled_cycles(cfg, problem), cfg)
         for cfg in {*config.every_config(bits), *sum(_candidates(bits), ())}
     )
     timed = ((_HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once), cfg) for cycles, cfg in every)
     return sorted(timed, key=lambda found: (found[0], str(found[1])))
 
 
-def _timed_split(
-    m: int, n: int, k: int, batches: int, bits: int, bits_of_c: int, processors: int
-) -> list[tuple[float, Any]]:
+def _modelled_cycles(cfg: Any, problem: Problem) -> float:
+    m, n, k = problem.m * problem.batches, problem.n, problem.k
+    return config.modelled_cycles(cfg, m, n, k, problem.bits, problem.processors, problem.bits_of_c)
+
+
+def _timed_split(problem: Problem) -> list[tuple[float, Any]]:
     """Microseconds by the model for each configuration of `split_k_gemm`, least first."""
-    once = _memory_time(m, n, k, batches, bits, bits_of_c)
+    bits, is_flat = problem.bits, problem.m < problem.n
     every = [
-        *_configurations(bits, m < n),
-        *sharing_configurations(m, n, k, bits, processors),
+        *_configurations(bits, is_flat),
+        *sharing_configurations(problem),
         *(
-            Config((rows, columns, 1024 // bits), 6 if rows == 64 else 5, rows // 64, split, m < n)
+            Config(
+                (rows, columns, 1024 // bits), 6 if rows == 64 else 5, rows // 64, split, is_flat
+            )
             for rows, columns in ((64, 96), (64, 128), (128, 64), (128, 96), (128, 128))
             for split in (1, 2, 4, 8)
         ),
     ]
-    timed = ((_estimated_time(c, m, n, k, batches, bits, once, processors), c) for c in every)
+    timed = ((_estimated_time(c, problem), c) for c in every)
     return sorted(timed, key=lambda found: found[0])
 
 
-def _sharing(m: int, n: int, parts: int, processors: int) -> int:
+def _sharing(problem: Problem, parts: int) -> int:
     """The threads that reduce a vector together: so many that each multiprocessor has a block."""
     sharing = 1
-    blocks = m * n // (parallel_split_k.VECTOR * parallel_split_k.THREADS)
-    while sharing < min(8, parts // 2) and 2 * sharing * blocks <= processors:
+    blocks = problem.m * problem.n // (parallel_split_k.VECTOR * parallel_split_k.THREADS)
+    while sharing < min(8, parts // 2) and 2 * sharing * blocks <= problem.processors:
         sharing *= 2
-    return max(sharing, 2) if blocks <= 2 * processors else sharing
+    return max(sharing, 2) if blocks <= 2 * problem.processors else sharing
 
 
-def _one_kernel(
-    m: int,
-    n: int,
-    k: int,
-    batches: int,
-    bits: int,
-    bits_of_c: int,
-    processors: int,
-    stores: bool,
-    balances: bool = False,
-) -> tuple[float, str, Any]:
+def _one_kernel(problem: Problem) -> tuple[float, str, Any]:
     """The time (microseconds), name and configuration of the fastest single kernel."""
-    once = _memory_time(m, n, k, batches, bits, bits_of_c)
+    shorter, is_one = min(problem.m, problem.n), problem.batches == 1
     every = (
-        (_estimated_time(c, m, n, k, batches, bits, once, processors), c)
-        for c in _configurations(bits, m < n)
-        if not stores or _is_candidate(c, min(m, n))
+        (_estimated_time(c, problem), c)
+        for c in _configurations(problem.bits, problem.m < problem.n)
+        if not problem.stores or _is_candidate(c, shorter)
     )
     time, cfg = min(every, key=lambda found: found[0])
-    if balances and batches == 1 and once > _LEAST_TO_BALANCE and min(m, n) > _FEW:
-        for other in balanced_configurations(m, n, bits, processors):
-            its = _estimated_time(other, m, n, k, 1, bits, once, processors)
+    is_long = problem.memory_time > _LEAST_TO_BALANCE
+    if problem.balances and is_one and is_long and shorter > _FEW:
+        for other in balanced_configurations(problem):
+            its = _estimated_time(other, problem)
             if its < time:
                 time, cfg = its, other
-    for other in sharing_configurations(m, n, k, bits, processors) if batches == 1 else ():
-        its = _estimated_time(other, m, n, k, 1, bits, once, processors)
+    for other in sharing_configurations(problem) if is_one else ():
+        its = _estimated_time(other, problem)
         if its <= time:
             time, cfg = its, other
-    if stores:
-        its, hopper = _fastest_hopper(m, n, k, batches, bits, bits_of_c, processors, balances)
+    if problem.stores:
+        its, hopper = _fastest_hopper(problem)
         if its <= time:
             return its, "hopper", hopper
-    return time, "hopper split", _with_room(cfg, once)
+    return time, "hopper split", _with_room(cfg, problem.memory_time)
 
 
-def _fastest_hopper(
-    m: int,
-    n: int,
-    k: int,
-    batches: int,
-    bits: int,
-    bits_of_c: int,
-    processors: int,
-    balances: bool,
-) -> tuple[float, Any]:
+def _fastest_hopper(problem: Problem) -> tuple[float, Any]:
     """The time (microseconds) and configuration of the fastest persistent kernel: one of the usual
     ones, unless one of the others is worth being compiled.
     """
-    once = _memory_time(m, n, k, batches, bits, bits_of_c)
+    once, bits, processors = problem.memory_time, problem.bits, problem.processors
 
     def timed(cfg: Any) -> float:
-        cycles = config.modelled_cycles(cfg, m * batches, n, k, bits, processors, bits_of_c)
-        tiles = -(-m // cfg.tile[0]) * -(-n // cfg.tile[1]) * batches
-        loading = max(1.0, _LOADING * processors / min(tiles, processors))
+        cycles = _modelled_cycles(cfg, problem)
         rows, columns, _ = cfg.tile
+        loading = max(1.0, _LOADING * processors / min(problem.tiles(rows, columns), processors))
         factor = 1.0
-        if (rows, columns) == (128, 144) and balances:
+        if (rows, columns) == (128, 144) and problem.balances:
             factor = _TILES_OF_144
-        if rows == 64 and columns > 96 and cfg.cluster != (1, 1) and k * bits > 1024 * 16:
+        if rows == 64 and columns > 96 and cfg.cluster != (1, 1) and problem.k_bits > 1024 * 16:
             factor = _PAIRS_OF_64
-        if rows > 64 and columns <= 96 and cfg.cluster == (1, 2) and k * bits / 16 < 4096:
+        if rows > 64 and columns <= 96 and cfg.cluster == (1, 2) and problem.k_bits / 16 < 4096:
             factor = _NARROW_PAIRS
         return factor * (_HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once * loading))
 
     best, found = math.inf, None
     every = (*_candidates(bits), _others(bits))
     # Wider ones would not stay in registers.
-    for kind in every if bits_of_c < 32 else every[:1]:
+    for kind in every if problem.bits_of_c < 32 else every[:1]:
         time, cfg = min(((timed(cfg), cfg) for cfg in kind), key=lambda found: found[0])
         if time < _WORTH * best:
             best, found = time, cfg
-    return best, _sharing_more(found, m, n, k * bits, batches, processors)
+    return best, _sharing_more(found, problem)
 
 
-def _sharing_more(cfg: Any, m: int, n: int, k_bits: int, batches: int, processors: int) -> Any:
+def _sharing_more(cfg: Any, problem: Problem) -> Any:
     """The configuration whose blocks load less together, where all of them run at once."""
     rows, columns, _ = cfg.tile
-    tiles = -(-m // rows) * -(-n // columns) * batches
+    m, processors, tiles = problem.m, problem.processors, problem.tiles(rows, columns)
     if cfg.tile[:2] == (64, 96) and cfg.cluster == (2, 1) and m % (4 * rows) == 0:
         if tiles <= processors * 10 // 11:
             return replace(cfg, cluster=(4, 1))
-    if cfg.tile[:2] == (128, 160) and cfg.defers(16) and k_bits >= 2 * _LONG_K:
-        if (
-            m % 256 == 0 and processors < tiles <= 2 * processors
-        ):  # one round of tiles twice as tall
+    if cfg.tile[:2] == (128, 160) and cfg.defers(16) and problem.k_bits >= 2 * _LONG_K:
+        # One round of tiles twice as tall.
+        if m % 256 == 0 and processors < tiles <= 2 * processors:
             return replace(cfg, tile=(256, *cfg.tile[1:]), stages=3)
     return cfg
-
-
-def _memory_time(m: int, n: int, k: int, batches: int, bits: int, bits_of_c: int) -> float:
-    """Microseconds to move all operands and C between device memory and the chip once."""
-    return batches * ((m + n) * k * bits + m * n * bits_of_c) / 8 / _MEMORY
 
 
 @functools.cache
@@ -343,12 +346,13 @@ def _configurations(bits: int, swap: bool) -> list[Config]:
     ]
 
 
-def balanced_configurations(m: int, n: int, bits: int, processors: int) -> list[Config]:
+def balanced_configurations(problem: Problem) -> list[Config]:
     """The configurations of `split_k_gemm` for few rows or columns, in which each multiprocessor
     has one block, or two after each other: a tile with all of the shorter mode, and as much of the
     longer one as makes so many tiles.
     """
-    shorter, longer = min(m, n), max(m, n)
+    bits, processors = problem.bits, problem.processors
+    shorter, longer = min(problem.m, problem.n), max(problem.m, problem.n)
     rows = -(-shorter // 64) * 64
     if rows > _MOST_ROWS:
         return []
@@ -362,23 +366,24 @@ def balanced_configurations(m: int, n: int, bits: int, processors: int) -> list[
                 continue
             tile = (rows, columns, 1024 // bits)
             stages = min(12, (SHARED_MEMORY - 2048) // ((rows + columns) * 128))
-            found.append(Config(tile, stages, consumers, split, swap=m > n))
+            found.append(Config(tile, stages, consumers, split, swap=problem.m > problem.n))
     return found
 
 
-def sharing_configurations(m: int, n: int, k: int, bits: int, processors: int) -> list[Config]:
+def sharing_configurations(problem: Problem) -> list[Config]:
     """The configurations of `split_k_gemm` for few rows or columns and one round of tiles, in which
     blocks of a cluster have neighbouring tiles with all of the shorter mode, and load it for each
     other. Those of other extents were not faster (bench/results).
     """
-    shorter, longer = min(m, n), max(m, n)
+    bits, processors = problem.bits, problem.processors
+    shorter, longer = min(problem.m, problem.n), max(problem.m, problem.n)
     unit = 16 if bits == 8 else 8
     columns = -(-shorter // unit) * unit
     found = []
     for rows, most in ((64, 4), (128, 8)):
         tiles = -(-longer // rows)
         # Clusters of 4 and 8 blocks leave some multiprocessors idle.
-        if k * bits < _LONG_K or not processors // 2 <= tiles <= processors * 10 // 11:
+        if problem.k_bits < _LONG_K or not processors // 2 <= tiles <= processors * 10 // 11:
             continue
         if columns > 128 or not (32 < columns <= 64 if rows == 128 else not 16 < columns <= 64):
             continue
@@ -393,7 +398,8 @@ def sharing_configurations(m: int, n: int, k: int, bits: int, processors: int) -
         for blocks in (2, 1):
             stages = min(16, (SHARED_MEMORY // blocks - 2048) // ((rows + columns) * 128))
             if stages >= _LEAST_STAGES:
-                made = Config((rows, columns, 1024 // bits), stages, rows // 64, swap=m < n)
+                tile = (rows, columns, 1024 // bits)
+                made = Config(tile, stages, rows // 64, swap=problem.m < problem.n)
                 found.append(replace(made, sharing=sharing, blocks_per_sm=blocks))
                 break
     return found
@@ -427,16 +433,16 @@ def _splits(rows: int, columns: int) -> tuple[int, ...]:
     return (1, 2, 3, 4, 6, 8, 16) if columns <= 64 else (1, 2)
 
 
-def _estimated_time(
-    cfg: Config, m: int, n: int, k: int, batches: int, bits: int, once: float, processors: int
-) -> float:
+def _estimated_time(cfg: Config, problem: Problem) -> float:
+    """Microseconds by the model for a configuration of `split_k_gemm`."""
+    m, n, once, processors = problem.m, problem.n, problem.memory_time, problem.processors
     rows, columns, _ = cfg.tile
     across, along = (n, m) if cfg.swap else (m, n)
-    steps = -(-k * bits // 1024)
+    steps = -(-problem.k_bits // 1024)
     if cfg.split > 1 and steps < _MIN_STEPS * cfg.split:
         return math.inf
     steps = -(-steps // cfg.split)
-    tiles = -(-across // rows) * -(-along // columns) * batches
+    tiles = -(-across // rows) * -(-along // columns) * problem.batches
     if cfg.split > 1 and tiles >= _MOST_ROUNDS * processors:
         return math.inf  # clusters take too long to begin (measured: 0.65 to 0.85 of cuBLAS)
     blocks = tiles * cfg.split

@@ -114,10 +114,11 @@ def norm_backward(
         lib.key(z),
         None if weight is None else lib.key(weight),
         None if grad_z is None else lib.key(grad_z),
+        None if out is None else lib.key(out),
     )
     plan = _plans.get(key)
     if plan is None:
-        made = _backward_plan(lib, operation, grad, z, weight, bias, grad_z)
+        made = _backward_plan(lib, operation, grad, z, weight, bias, grad_z, out)
         plan = _plans.keep(key, made)
     if not plan.is_direct:
         given = (grad, z, weight, grad_z)
@@ -147,11 +148,11 @@ def _backward_plan(
     weight: Any,
     bias: Any,
     grad_z: Any,
+    out: Any,
 ) -> _NormPlan:
     rows, columns = extents_of(operation, "z", z)
-    row = row_plan(
-        lib, operation, columns, element_type(operation, "z", z), (z, grad, weight, grad_z)
-    )
+    arrays = (z, grad, weight, grad_z, out)
+    row = row_plan(lib, operation, columns, element_type(operation, "z", z), arrays)
     record = ArrayRecord.of(z)
     device = HardwareInfo(record.device[1] if record.is_on_gpu else None)
     processors = device.get_device_multiprocessor_count()
@@ -221,10 +222,10 @@ def norm_into(
                 hint="pass arrays of one library",
             )
     keys = [None if other is None else lib.key(other) for other in given]
-    key = (operation, asked_target(), *keys)
+    key = (operation, asked_target(), *keys, *map(lib.key, out or ()))
     plan = _plans.get(key)
     if plan is None:
-        plan = _plans.keep(key, _forward_plan(lib, operation, x, weight, bias, residual))
+        plan = _plans.keep(key, _forward_plan(lib, operation, x, weight, bias, residual, out or ()))
     if not plan.is_direct:
         x, residual, weight, bias = (
             None if other is None else lib.compact(other) for other in given
@@ -239,12 +240,12 @@ def norm_into(
 
 
 def _forward_plan(
-    lib: ArrayLibrary, operation: str, x: Any, weight: Any, bias: Any, residual: Any
+    lib: ArrayLibrary, operation: str, x: Any, weight: Any, bias: Any, residual: Any, out: Any
 ) -> _NormPlan:
     _check_arrays(operation, x, weight, bias, residual)
     rows, columns = extents_of(operation, "x", x)
     given = (x, residual, weight, bias)
-    row = row_plan(lib, operation, columns, element_type(operation, "x", x), given)
+    row = row_plan(lib, operation, columns, element_type(operation, "x", x), (*given, *out))
     return _NormPlan(row, rows, _are_compact(lib, given), (operation == "layer_norm", row))
 
 

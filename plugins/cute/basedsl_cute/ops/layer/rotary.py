@@ -62,10 +62,11 @@ def rotary(x: Any, cos: Any, sin: Any, *, interleaved: bool = False, inverse: bo
 def rotary_into(y: Any, x: Any, cos: Any, sin: Any, interleaved: bool, inverse: bool) -> Any:
     """Write what `rotary` computes to `y`, an array like `x`, or to a new one, and return it."""
     lib = library(x, "rotary")
-    key = (lib.key(x), lib.key(cos), lib.key(sin), interleaved, inverse, asked_target())
+    out = None if y is None else lib.key(y)
+    key = (lib.key(x), lib.key(cos), lib.key(sin), out, interleaved, inverse, asked_target())
     found = _plans.get(key)
     if found is None:
-        found = _plans.keep(key, _plan(lib, x, cos, sin, interleaved, inverse))
+        found = _plans.keep(key, _plan(lib, x, cos, sin, y, interleaved, inverse))
     if not found.is_direct:
         x, cos, sin = lib.compact(x), lib.compact(cos), lib.compact(sin)
     if y is None:
@@ -110,7 +111,7 @@ _plans: PlanCache[_RotaryPlan] = PlanCache()
 
 
 def _plan(
-    lib: ArrayLibrary, x: Any, cos: Any, sin: Any, interleaved: bool, inverse: bool
+    lib: ArrayLibrary, x: Any, cos: Any, sin: Any, y: Any, interleaved: bool, inverse: bool
 ) -> _RotaryPlan:
     """The plan of a call; DSLTypeError for arguments that do not fit together."""
     shape = tuple(ArrayRecord.of(x, "x").shape)
@@ -131,12 +132,13 @@ def _plan(
     if not 0 < 2 * pairs <= head or head % 2:
         raise DSLTypeError(f"rotary: {pairs} pairs do not fit a head of {head} elements")
     given = (x, cos, sin)
+    every = given if y is None else (*given, y)
     vector = 16 // max(array.dtype.itemsize for array in given)
     rest = head // 2 - pairs
     while (
         pairs % vector
         or rest % vector
-        or any(lib.address(array) % (vector * array.dtype.itemsize) for array in given)
+        or any(lib.address(array) % (vector * array.dtype.itemsize) for array in every)
     ):
         vector //= 2
     turn = Turn(head, pairs, heads, positions, vector, interleaved, inverse)

@@ -21,6 +21,7 @@ from basedsl import ArrayRecord, DSLCallError, DSLTypeError, from_dlpack
 from basedsl_cute import arch
 from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.jax_arrays import is_jax
 from basedsl_cute.ops.layer.order import key_of, keys_of, sum_where, threshold
 from basedsl_cute.ops.layer.philox import WORDS, exponential, philox
 from basedsl_cute.ops.layer.rows import (
@@ -57,17 +58,20 @@ def sample(
     """Draw an element of each row with the probabilities softmax(logits / temperature), of those
     that are kept.
 
-    `logits` is an array (..., N) of PyTorch, CuPy or NumPy, of Float16, BFloat16 or Float32. First
-    `top_k` keeps the k largest, and those equal to the last of them; 0 keeps all. Of these `top_p`
-    keeps the most probable whose probabilities sum up to it, and those equal to the last. Then
-    `min_p` keeps those of at least this fraction of the largest probability. The largest is always
-    kept; `temperature=0` takes it, the first of equal ones. These four are numbers, or arrays with
-    one for each row, of Float32 (`top_k`: Int32), whose values are not checked on a GPU.
+    `logits` is an array (..., N) of PyTorch, CuPy, JAX or NumPy, of Float16, BFloat16 or Float32.
+    First `top_k` keeps the k largest, and those equal to the last of them; 0 keeps all. Of these
+    `top_p` keeps the most probable whose probabilities sum up to it, and those equal to the last.
+    Then `min_p` keeps those of at least this fraction of the largest probability. The largest is
+    always kept; `temperature=0` takes it, the first of equal ones. These four are numbers, or
+    arrays with one for each row, of Float32 (`top_k`: Int32), whose values are not checked on a
+    GPU.
 
     A draw depends on `seed`, `offset`, the row's number and its logits alone: calls that are to be
-    independent have different offsets, such as the number of the token.
+    independent have different offsets, such as the number of the token. With JAX these two may be
+    arrays of one integer, so that a function under `jax.jit` is compiled once for all tokens.
 
-    Returns the indices, an array (...) of Int64: -1 for a row with a NaN or +inf, or of -inf alone.
+    Returns the indices, an array (...) of Int64 (JAX: its default integers): -1 for a row with a
+    NaN or +inf, or of -inf alone, or whose options, in arrays, keep nothing.
     Raises DSLTypeError for other types and extents, DSLCallError for numbers out of range.
 
     >>> import numpy as np
@@ -76,11 +80,15 @@ def sample(
     >>> sample(logits, seed=0, top_k=1)
     array([2, 0])
     """
-    lib = library(logits, "sample")
     options = (temperature, top_k, top_p, min_p)
+    if is_jax(logits):
+        from basedsl_cute.ops.layer.jax_sampling import jax_sample  # it imports JAX
+
+        return jax_sample(logits, seed, offset, options)
+    lib = library(logits, "sample")
     arrays = [x if getattr(x, "shape", ()) else None for x in options]
     numbers = [0 if getattr(x, "shape", ()) else x for x in options]
-    _check_numbers(numbers, seed, offset)
+    check_numbers(numbers, seed, offset)
     if lib.records(logits):
         from basedsl_cute.ops.layer.torch_sampling import torch_sample  # it imports PyTorch
 
@@ -88,30 +96,45 @@ def sample(
     return draw(lib, logits, seed, offset, arrays, numbers)
 
 
-def draw(lib: ArrayLibrary, logits: Any, seed: int, offset: int, arrays: Any, numbers: Any) -> Any:
+def draw(
+    lib: ArrayLibrary,
+    logits: Any,
+    seed: int,
+    offset: int,
+    arrays: Any,
+    numbers: Any,
+    found: Any = None,
+    words: Any = None,
+) -> Any:
     """Do what `sample` does; `arrays` and `numbers` are its options, in the signature's order: an
     array, or None and a number.
+
+    The indices are written to `found`, an array (...) of any integers, or to a new one. `words`, a
+    Uint32 array of the low and the high word of the seed and of the offset, takes the place of the
+    two numbers.
     """
     wants = Wants(
         *(x is not None or n != off for x, n, off in zip(arrays, numbers, _OFF, strict=True))
     )
-    keys = [None if x is None else lib.key(x) for x in (logits, *arrays)]
-    plan = _plans.get((asked_target(), wants, *keys))
+    keys = [None if x is None else lib.key(x) for x in (logits, found, *arrays, words)]
+    key = (asked_target(), wants, *keys)
+    plan = _plans.get(key)
     if plan is None:
-        plan = _plan(lib, logits, arrays, wants)
-        _plans.keep((asked_target(), wants, *keys), plan)
+        plan = _plans.keep(key, _plan(lib, logits, arrays, wants))
     if not plan.is_direct:
         logits, *arrays = (None if x is None else lib.compact(x) for x in (logits, *arrays))
-    found = lib.empty((plan.rows,), lib.dtype(cute.Int64), logits)
+    if found is None:
+        found = lib.empty(tuple(logits.shape[:-1]), lib.dtype(cute.Int64), logits)
     if plan.rows:
         given = (
-            logits, found, *arrays, *map(float, numbers), _signed(seed), _signed(offset), plan.rows,
+            logits, found, *arrays, words, *map(float, numbers), _signed(seed), _signed(offset),
+            plan.rows,
         )  # fmt: skip
         launch_plan(plan, _launch, given, (plan.wants, plan.row), lib.stream(logits))
-    return found.reshape(tuple(logits.shape[:-1]))
+    return found
 
 
-_NAMES = ("temperature", "top_k", "top_p", "min_p")
+NAMES = ("temperature", "top_k", "top_p", "min_p")
 _OFF = (1.0, 0, 1.0, 0.0)  # which change nothing
 
 
@@ -144,7 +167,7 @@ def _signed(number: int) -> int:
     return number - 2**64 if number >= 2**63 else number
 
 
-def _check_numbers(numbers: Any, seed: int, offset: int) -> None:
+def check_numbers(numbers: Any, seed: int, offset: int) -> None:
     """Raise DSLCallError for numbers that are out of range."""
     temperature, top_k, top_p, min_p = numbers
     for name, number in (("seed", seed), ("offset", offset), ("top_k", top_k)):
@@ -152,6 +175,11 @@ def _check_numbers(numbers: Any, seed: int, offset: int) -> None:
             raise DSLCallError(f"sample: {name} is {number!r}", hint="an integer")
     if not (0 <= seed < 2**64 and 0 <= offset < 2**64):
         raise DSLCallError(f"sample: seed {seed} and offset {offset}", hint="from 0 to 2^64 - 1")
+    for name, number in (("temperature", temperature), ("top_p", top_p), ("min_p", min_p)):
+        if not isinstance(number, numbers_abc.Real) and getattr(number, "shape", None) != ():
+            raise DSLCallError(
+                f"sample: {name} is {number!r}", hint="a number, or an array with one for each row"
+            )
     if not 0 <= temperature < _INFINITY:
         raise DSLCallError(f"sample: temperature is {temperature}", hint="0 or more")
     if top_k < 0:
@@ -165,7 +193,7 @@ def _plan(lib: ArrayLibrary, logits: Any, arrays: Any, wants: Wants) -> _Plan:
     """The plan of a call; DSLTypeError for arrays that do not fit together."""
     rows, columns = extents_of("sample", "logits", logits)
     dtype = element_type("sample", "logits", logits)
-    for name, x in zip(_NAMES, arrays, strict=True):
+    for name, x in zip(NAMES, arrays, strict=True):
         if x is None:
             continue
         if library(x, "sample") is not lib:
@@ -245,6 +273,7 @@ def sample_kernel(
     numbers: tuple,
     seed: tuple,
     offset: tuple,
+    words,  # of the seed and of the offset, a tensor or None: in their place
     rows: cute.Int32,
     wants: cute.Constexpr,
     plan: cute.Constexpr,
@@ -259,6 +288,8 @@ def sample_kernel(
         if cute.const_expr(options[n] is not None):
             number = options[n][row].to(cute.Float32)
         settings.append(number)
+    if cute.const_expr(words is not None):
+        seed, offset = (words[0], words[1]), (words[2], words[3])
     temperature, top_k, top_p, min_p = settings
     values = load_row(logits, row, plan, -_INFINITY)
     slots = row_slots(3, plan)
@@ -269,7 +300,7 @@ def sample_kernel(
         scale = 1.0 / cute.where(is_greedy, 1.0, temperature)
     parts, own, largest, total = exponentials(values, slots, plan, 0, scale)
     parts = parts * cute.math.exp((own - largest) * scale)
-    is_known = total > 0.0
+    is_known = total > 0.0 and temperature >= 0.0  # not of NaN either
     largest = cute.where(is_known, largest, 0.0)
 
     turn = cute.Int32(1)
@@ -307,7 +338,9 @@ def sample_kernel(
             place = arch.fmin(place, cute.where(its == top, at, _NOWHERE))
         place = _first_of(place)
     if inside and lane_of_row(plan) == 0:
-        found[row] = cute.where(is_known, place.to(cute.Int64), cute.Int64(-1))
+        integers = found.element_type
+        is_known = is_known and place < plan.columns  # not where nothing is kept
+        found[row] = cute.where(is_known, place.to(integers), integers(-1))
 
 
 def _first_of(place: Any) -> Any:
@@ -323,6 +356,7 @@ def _launch(
     top_ks: cute.Tensor | None,
     top_ps: cute.Tensor | None,
     min_ps: cute.Tensor | None,
+    words: cute.Tensor | None,
     temperature: cute.Float32,
     top_k: cute.Float32,
     top_p: cute.Float32,
@@ -339,11 +373,12 @@ def _launch(
     )
     sample_kernel(
         logits,
-        found,
+        _flat(found, rows),
         options,
         (temperature, top_k, top_p, min_p),
         _words_of(seed),
         _words_of(offset),
+        words,
         rows,
         wants,
         plan,

@@ -94,12 +94,13 @@ _plans: PlanCache[_Plan] = PlanCache()
 
 def _call(lib: ArrayLibrary, launch: Any, given: tuple[Any, ...], out: Any) -> Any:
     """`out`, or a new array like the first of the given ones, which `launch` fills."""
-    key = (launch, asked_target(), *map(lib.key, given))
+    given_out = None if out is None else lib.key(out)
+    key = (launch, asked_target(), *map(lib.key, given), given_out)
     plan = _plans.get(key)
     if plan is None:
         rows, columns = extents_of("softmax", "x", given[0])
         kind = element_type("softmax", "x", given[0])
-        row = row_plan(lib, "softmax", columns, kind, given)
+        row = row_plan(lib, "softmax", columns, kind, (*given, out))
         is_direct = all(lib.compact(x) is x for x in given)
         plan = _plans.keep(key, _Plan(row, rows, is_direct))
     if not plan.is_direct:

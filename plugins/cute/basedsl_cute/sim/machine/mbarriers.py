@@ -197,6 +197,13 @@ def _check_use(g: Group, block: Block, at: int, site: Site, lane: int, verb: str
         races.check_mbarrier_use(block.shadow, g, site, verb, at - block.shared.base, lane)
 
 
+def check_mbarrier_use(g: Group, block: Block, address: int, lane: int, site: Site) -> None:
+    """Record for the race check that an arrival at an mbarrier of `block` is on its way."""
+    at = address - SHARED_WINDOW if address >= SHARED_WINDOW else address
+    find_mbarrier(block, at, g, site, lane)
+    _check_use(g, block, at, site, lane, "arrival")
+
+
 def arrive_after_copies(g: Group, address: Any, counted: bool, m: Mask, site: Site) -> None:
     """Arrive when the cp.async of the lane so far are complete (cp.async.mbarrier.arrive); unless
     `counted`, the phase expects one arrival more for it.

@@ -88,7 +88,8 @@ def copy(g: Group, form: CpForm, address: Any, descriptor: Any, m: Mask) -> None
                 )
             words = np.ascontiguousarray(_expanded(raw, form.source_format)).view(np.uint32)
             tmem = block.tensor_memory
-            key = (tensor_owners.COPY, first, form.shape, form.copies)
+            _, source, _ = g.shared_variable(int(offsets.min()) + g.shared.base)
+            key = (tensor_owners.COPY, first, form.shape, form.copies, source)
             tensor_owners.take(g, block, mask, key, tensor_owners.COPY, span, site)
             for lanes in copies:
                 tmem.words[np.ix_(lanes, columns)] = words
