@@ -1,4 +1,4 @@
-"""How ptxas is started."""
+"""Tests of the process in which ptxas runs."""
 
 import subprocess
 from pathlib import Path
