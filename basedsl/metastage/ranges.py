@@ -129,14 +129,19 @@ def range(
     return Range(start, stop, step, LoopHints(unroll, unroll_full, prefetch_stages, vectorize))
 
 
-def range_constexpr(*bounds: Any) -> builtins.range:
+def range_constexpr(*bounds: Any, unroll_full: bool = True) -> builtins.range:
     """Return a range unrolled while compiling: every index is a Python int.
 
-    Takes the same bounds as `range`; all must be static, else a DSLError.
+    Takes the same bounds as `range`; all must be static, else a DSLError. `unroll_full` says what
+    is so in any case; False is a DSLError.
 
         for k in basedsl.range_constexpr(4):      # four copies of the body, k = 0, 1, 2, 3
             total += x[i + k]
     """
+    if not unroll_full:
+        raise DSLError(
+            "range_constexpr is always unrolled in full", hint="range(..., unroll_full=False)"
+        )
     for bound in bounds:
         if is_dynamic(bound):
             raise DSLError(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import basedsl_cute as cute
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLError, DSLTypeError
 from basedsl_cute import arch, pipeline, runtime, testing, typing, utils
 from basedsl_cute.nvgpu import CacheEvictionPriority, LoadCacheMode, MemoryOrder, cpasync
 from basedsl_cute.nvgpu.warpgroup import OperandMajorMode, SmemLayoutAtomKind, make_smem_layout_atom
@@ -257,3 +257,122 @@ def test_loads_of_tensor_memory_are_waited_for():
         kernel().launch(grid=1, block=32)
 
     assert "tcgen05.wait::ld" in cute.compile(run, options="--gpu-arch sm_100a").__ptx__
+
+
+@cute.kernel
+def one_instruction_each(x: cute.Tensor, words: cute.Tensor, wide: cute.Tensor):
+    t = arch.thread_idx()[0]
+    a, b = x[t, 0], x[t, 1]
+    x[t, 2] = arch.fmax(a, b, abs=True)
+    x[t, 3] = arch.fmin(a, b, abs=True)
+    x[t, 4] = cute.math.sqrt(cute.math.abs(a), approx=True)
+    x[t, 5] = cute.math.roundeven(b)
+    x[t, 6], x[t, 7] = arch.exp_packed_f32x2((a, b))
+    p, q, r = words[t, 0], words[t, 1], words[t, 2]
+    words[t, 3] = arch.lop3(p, q, r, (0xF0 & 0xCC) | 0xAA)
+    words[t, 4] = arch.lop3(p, q, r, 0x96)
+    wide[t] = arch.mul_wide(p, q)
+
+
+def test_single_instructions(sim):
+    @cute.jit
+    def run(x: cute.Tensor, words: cute.Tensor, wide: cute.Tensor):
+        one_instruction_each(x, words, wide).launch(grid=1, block=32)
+
+    rng = np.random.default_rng(0)
+    x, words = rng.uniform(-3, 3, (32, 8)).astype("f4"), rng.integers(-(2**31), 2**31, (32, 5))
+    words = words.astype(np.int32)
+    wide = np.zeros(32, np.int64)
+    run(x, words, wide)
+    a, b = np.abs(x[:, :2].T)
+    p, q, r, *found = words.T
+    np.testing.assert_array_equal(x[:, 2:4].T, [np.maximum(a, b), np.minimum(a, b)])
+    np.testing.assert_array_equal(x[:, 5], np.rint(x[:, 1]))
+    np.testing.assert_allclose(x[:, 4], np.sqrt(a), rtol=1e-6)
+    np.testing.assert_allclose(x[:, 6:], np.exp(x[:, :2]), rtol=1e-5)
+    np.testing.assert_array_equal(found, [(p & q) | r, p ^ q ^ r])
+    np.testing.assert_array_equal(wide, p.astype(np.int64) * q)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [((1, 2, 3, 256), "from 0 to 255"), ((1, cute.Int64(2), 3, 0), "takes 32-bit integers")],
+)
+def test_what_lop3_refuses(arguments, message):
+    with pytest.raises(DSLTypeError, match=message):
+        arch.lop3(*arguments)
+
+
+def test_reductions_into_memory(sim):
+    @cute.kernel
+    def kernel(floats: cute.Tensor, integers: cute.Tensor):
+        t = arch.thread_idx()[0]
+        arch.red(floats.iterator, 0.5, op="add", dtype="f32", sem="relaxed", scope="gpu")
+        values = cute.make_rmem_tensor(2, cute.Float32)
+        values.fill(1.0)
+        arch.red(floats.iterator + 1, values.load(), op="add")
+        arch.red(floats.iterator + 1, values.load().ir_value(), op="add", dtype=cute.Float32)
+        arch.red(integers.iterator, t - 8, op="min")
+        arch.red(integers.iterator + 1, t - 8, op="max", dtype="u32")
+
+    @cute.jit
+    def run(floats: cute.Tensor, integers: cute.Tensor):
+        kernel(floats, integers).launch(grid=1, block=32)
+
+    floats, integers = np.zeros(3, np.float32), np.zeros(2, np.int32)
+    run(floats, integers)
+    assert floats.tolist() == [16, 64, 64] and integers.tolist() == [-8, -1]
+    with pytest.raises(DSLTypeError, match="has no 'mul'"):
+        arch.red(None, 1, op="mul")
+
+
+def test_bounds_of_unrolled_loops_and_addresses_by_name(sim):
+    @cute.kernel
+    def kernel(out: cute.Tensor, address: cute.Int64):
+        space = cute.AddressSpace.gmem
+        there = cute.make_ptr(cute.Int32, value=address, mem_space=space, assumed_align=4)
+        for i in cute.range_constexpr(2, unroll_full=True):
+            out[i] = (there + i).load() + 1
+
+    @cute.jit
+    def run(out: cute.Tensor):
+        kernel(out, out.iterator.toint()).launch(grid=1, block=1)
+
+    out = np.array([3, 4], np.int32)
+    run(out)
+    assert out.tolist() == [4, 5]
+    with pytest.raises(DSLError, match="always unrolled"):
+        cute.range_constexpr(2, unroll_full=False)
+
+
+def test_requests_of_launch_control_by_their_other_names():
+    @cute.kernel
+    def kernel(out: cute.Tensor):
+        smem = utils.SmemAllocator()
+        response = smem.allocate_array(cute.Int32, 4, byte_alignment=16)
+        done = smem.allocate_array(cute.Int64, 1)
+        with arch.elect_one():
+            arch.mbarrier_init(done, 1)
+            arch.mbarrier_init_fence()
+        arch.sync_warp()
+        x, _, _ = arch.block_idx()
+        valid, phase = cute.Int32(1), cute.Int32(0)
+        while valid != 0:
+            if arch.thread_idx()[0] == 0:
+                arch.atomic_add(out.iterator + x, 1)
+            with arch.elect_one():
+                arch.mbarrier_arrive_and_expect_tx(done, 16)
+                arch.issue_clc_query(done, response, multicast=False)
+            arch.mbarrier_wait(done, phase)
+            x, _, _, valid = arch.clc_response(response)
+            arch.fence_view_async_shared()
+            arch.sync_warp()
+            phase ^= 1
+
+    @cute.jit
+    def run(out: cute.Tensor):
+        kernel(out).launch(grid=(cute.size(out), 1, 1), block=(32, 1, 1))
+
+    out = np.zeros(300, np.int32)
+    cute.compile(run, out, options="--arch sim")(out)
+    assert (out == 1).all()

@@ -15,7 +15,9 @@ from basedsl_cute.arch.arithmetic import (
     fmin,
     log,
     log2,
+    lop3,
     mul_hi,
+    mul_wide,
     nanosleep,
     popc,
     prmt,
@@ -37,6 +39,7 @@ from basedsl_cute.arch.atomics import (
     atomic_min,
     atomic_or,
     atomic_xor,
+    red,
 )
 from basedsl_cute.arch.bulk import cp_async_bulk_commit_group, cp_async_bulk_wait_group
 from basedsl_cute.arch.cluster import (
@@ -89,8 +92,10 @@ from basedsl_cute.arch.indices import (
 )
 from basedsl_cute.arch.inline import inline_ptx
 from basedsl_cute.arch.launch_control import (
+    clc_response,
     clusterlaunchcontrol_query_cancel,
     clusterlaunchcontrol_try_cancel,
+    issue_clc_query,
 )
 from basedsl_cute.arch.mbarrier import (
     mbarrier_arrive,
@@ -104,6 +109,7 @@ from basedsl_cute.arch.mbarrier import (
 from basedsl_cute.arch.memory import alloc_smem, load, store
 from basedsl_cute.arch.packed import (
     add_packed_f32x2,
+    exp_packed_f32x2,
     fma_packed_f32x2,
     mul_packed_f32x2,
     sub_packed_f32x2,
@@ -173,6 +179,7 @@ __all__ = [
     "block_idx_in_cluster",
     "block_in_cluster_dim",
     "block_in_cluster_idx",
+    "clc_response",
     "cluster_arrive",
     "cluster_arrive_relaxed",
     "cluster_dim",
@@ -192,6 +199,7 @@ __all__ = [
     "elect_sync",
     "exp",
     "exp2",
+    "exp_packed_f32x2",
     "fence_acq_rel_cluster",
     "fence_acq_rel_cta",
     "fence_acq_rel_gpu",
@@ -210,10 +218,12 @@ __all__ = [
     "griddepcontrol_launch_dependents",
     "griddepcontrol_wait",
     "inline_ptx",
+    "issue_clc_query",
     "lane_idx",
     "load",
     "log",
     "log2",
+    "lop3",
     "make_warp_uniform",
     "map_dsmem_ptr",
     "mbarrier_arrive",
@@ -225,10 +235,12 @@ __all__ = [
     "mbarrier_wait",
     "mul_hi",
     "mul_packed_f32x2",
+    "mul_wide",
     "nanosleep",
     "popc",
     "prmt",
     "rcp_approx",
+    "red",
     "relinquish_tmem_alloc_permit",
     "retrieve_tmem_ptr",
     "setmaxregister_decrease",

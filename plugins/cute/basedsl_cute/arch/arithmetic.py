@@ -16,6 +16,7 @@ from basedsl import (
     Uint64,
     as_numeric,
     current_trace,
+    is_dynamic,
 )
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
@@ -25,27 +26,28 @@ from basedsl_cute.tensors.vector_ops import combine
 
 
 @takes_location
-def fmax(a: Any, b: Any) -> Any:
+def fmax(a: Any, b: Any, *, abs: bool = False) -> Any:
     """Return the larger of two Float32 (PTX `max.f32`): of a NaN and a number, the number.
 
-    `a` and `b` are numbers or vectors (`TensorSSA`), converted to Float32; vectors broadcast.
+    `a` and `b` are numbers or vectors (`TensorSSA`), converted to Float32; vectors broadcast. With
+    `abs` it is the larger of their absolute values.
     """
-    return elementwise(lambda x, y: combine("max", x, y), _float(a), _float(b))
+    return elementwise(lambda x, y: combine("max", x, y), _float(a, abs), _float(b, abs))
 
 
 @takes_location
-def fmin(a: Any, b: Any) -> Any:
+def fmin(a: Any, b: Any, *, abs: bool = False) -> Any:
     """Return the smaller of two Float32 (PTX `min.f32`): of a NaN and a number, the number.
 
-    `a` and `b` are numbers or vectors (`TensorSSA`), converted to Float32; vectors broadcast.
+    `a` and `b` are numbers or vectors (`TensorSSA`), converted to Float32; vectors broadcast. With
+    `abs` it is the smaller of their absolute values.
     """
-    return elementwise(lambda x, y: combine("min", x, y), _float(a), _float(b))
+    return elementwise(lambda x, y: combine("min", x, y), _float(a, abs), _float(b, abs))
 
 
-def _float(x: Any) -> Any:
-    if isinstance(x, TensorSSA | Numeric):
-        return x.to(Float32)
-    return Float32(x)
+def _float(x: Any, absolute: bool) -> Any:
+    number = x.to(Float32) if isinstance(x, TensorSSA | Numeric) else Float32(x)
+    return math.absf(number) if absolute else number
 
 
 @takes_location
@@ -99,14 +101,53 @@ def mul_hi(a: int | Integer, b: int | Integer) -> Integer:
 
     The result is a Uint32 if `a` or `b` is one, else an Int32. Raises DSLTypeError for other types.
     """
-    numbers = [as_numeric(x) for x in (a, b)]
+    x, y = _words("mul_hi()", a, b)
+    wide = Int64 if type(x) is Int32 else Uint64
+    upper: Integer = ((x.to(wide) * y.to(wide)) >> 32).to(type(x))
+    return upper
+
+
+@takes_location
+def mul_wide(a: int | Integer, b: int | Integer) -> Integer:
+    """Return the product of two 32-bit integers in 64 bits (PTX `mul.wide`).
+
+    The result is a Uint64 if `a` or `b` is a Uint32, else an Int64. Raises DSLTypeError for other
+    types.
+    """
+    x, y = _words("mul_wide()", a, b)
+    wide = Int64 if type(x) is Int32 else Uint64
+    product: Integer = x.to(wide) * y.to(wide)
+    return product
+
+
+@takes_location
+def lop3(a: int | Integer, b: int | Integer, c: int | Integer, lut: int) -> Integer:
+    """Return a function of the bits of three 32-bit integers (PTX `lop3.b32`).
+
+    `lut`, from 0 to 255 and known while compiling, is what the function makes of 0xF0 for `a`, 0xCC
+    for `b` and 0xAA for `c`: `(0xF0 & 0xCC) | 0xAA` is `(a & b) | c`. The result is a Uint32 if one
+    of the three is, else an Int32. Raises DSLTypeError for other types and tables.
+    """
+    if is_dynamic(lut) or not 0 <= (table := int(lut)) <= 255:
+        raise DSLTypeError("the table of lop3() is an int from 0 to 255, known while compiling")
+    words = _words("lop3()", a, b, c)
+    result: Integer = type(words[0])(0)
+    for row in range(8):
+        if table >> row & 1:
+            bits = zip(words, (4, 2, 1), strict=True)
+            x, y, z = (word if row & bit else ~word for word, bit in bits)
+            result = result | (x & y & z)
+    return result
+
+
+def _words(what: str, *values: Any) -> list[Any]:
+    """Return 32-bit integers as numbers of one type: Uint32 if one of them is, else Int32."""
+    numbers = [as_numeric(x) for x in values]
     for number in numbers:
         if not type(number).is_integer or type(number).width != 32:
-            raise DSLTypeError(f"mul_hi() takes 32-bit integers, not {type(number).__name__}")
-    narrow, wide = (Int32, Int64) if all(type(x).signed for x in numbers) else (Uint32, Uint64)
-    x, y = (number.to(narrow).to(wide) for number in numbers)
-    upper: Integer = ((x * y) >> 32).to(narrow)
-    return upper
+            raise DSLTypeError(f"{what} takes 32-bit integers, not {type(number).__name__}")
+    kind = Int32 if all(type(x).signed for x in numbers) else Uint32
+    return [number.to(kind) for number in numbers]
 
 
 @takes_location

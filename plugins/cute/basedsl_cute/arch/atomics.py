@@ -18,13 +18,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl import DSLTypeError, Float32, Int32, Int64, Uint32, as_numeric
+from basedsl import (
+    BFloat16,
+    DSLTypeError,
+    Float16,
+    Float32,
+    Float64,
+    Int32,
+    Int64,
+    Numeric,
+    Uint32,
+    Uint64,
+    as_numeric,
+)
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import define
 from basedsl_cute.dialect.ops import AtomicCAS, AtomicRMW
 from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.make_tensor import pointer_of
 from basedsl_cute.tensors.pointer import Pointer, as_element, recast_ptr
+from basedsl_cute.tensors.tensor_ssa import TensorSSA
+from basedsl_cute.tensors.vector_ops import to_elements
 
 
 def _update(
@@ -126,6 +140,48 @@ def atomic_xor(ptr: Pointer, val: Any, *, sem: str = "relaxed", scope: str = "gp
     PTX `atom.xor` of 32 or 64 bits; for `sem` and `scope` see the module `cute.arch.atomics`.
     """
     return _update("atomic_xor()", "xor", ptr, val, sem, scope)
+
+
+_REDUCTIONS = {"min": "umin", "max": "umax", "add": None, "and": None, "or": None, "xor": None}
+_PTX_TYPES: dict[str, type[Numeric]] = {
+    "f16": Float16, "bf16": BFloat16, "f32": Float32, "f64": Float64, "s32": Int32, "u32": Uint32,
+    "b32": Uint32, "s64": Int64, "u64": Uint64, "b64": Uint64,
+}  # fmt: skip
+
+
+@takes_location
+def red(
+    ptr: Pointer,
+    val: Any,
+    *,
+    op: str,
+    dtype: type[Numeric] | str | None = None,
+    sem: str = "relaxed",
+    scope: str = "gpu",
+) -> None:
+    """Combine `val` into the number at `ptr`, without a result (PTX `red`).
+
+    `op` is "add", "min", "max", "and", "or" or "xor"; `dtype`, a numeric type or PTX's name of one,
+    is what is combined, by default the pointer's type. Each element of a vector (`TensorSSA`) goes
+    to its own place, from `ptr` on. For `sem` and `scope` see the module `cute.arch.atomics`.
+    """
+    what = "red()"
+    if op not in _REDUCTIONS:
+        raise DSLTypeError(f"{what} has no {op!r}", hint=f"one of {', '.join(_REDUCTIONS)}")
+    kind: Any = _PTX_TYPES.get(dtype) if isinstance(dtype, str) else dtype
+    if kind is None and dtype is not None:
+        raise DSLTypeError(f"{what} has no type {dtype!r}", hint=f"one of {', '.join(_PTX_TYPES)}")
+    if isinstance(val, TensorSSA):
+        kind, val = kind or val.dtype, val.to(kind or val.dtype).value
+    if hasattr(val, "type") and kind is not None:  # of the IR
+        numbers = [kind(x) for x in (to_elements(val) if hasattr(val.type, "shape") else [val])]
+    else:
+        numbers = [as_numeric(val)]
+    place = pointer_of(ptr, kind or type(numbers[0]), what)
+    if kind is not None:
+        place = recast_ptr(place, dtype=kind)
+    for i, number in enumerate(numbers):
+        _update(what, op, place + i, number, sem, scope, unsigned=_REDUCTIONS[op])
 
 
 @takes_location

@@ -49,6 +49,24 @@ def clusterlaunchcontrol_try_cancel(
 
 
 @takes_location
+def issue_clc_query(mbar_ptr: Pointer, clc_response_ptr: Pointer, multicast: bool = False) -> None:
+    """Request the cancellation of a cluster's launch: `clusterlaunchcontrol_try_cancel`, with
+    `mbar_ptr` the mbarrier, `clc_response_ptr` the response and `multicast` as there.
+    """
+    clusterlaunchcontrol_try_cancel(clc_response_ptr, mbar_ptr, multicast)
+
+
+@takes_location
+def clc_response(result_addr: Pointer) -> tuple[Int32, Int32, Int32, Int32]:
+    """Return (x, y, z, valid) of the response at `result_addr`: the index of the first block of the
+    cancelled cluster, and 1, or 0 if no launch was cancelled. See
+    `clusterlaunchcontrol_query_cancel`.
+    """
+    cancelled, (x, y, z) = clusterlaunchcontrol_query_cancel(result_addr)
+    return x, y, z, cancelled.to(Int32)
+
+
+@takes_location
 def clusterlaunchcontrol_query_cancel(
     response_ptr: Pointer,
 ) -> tuple[Boolean, tuple[Int32, Int32, Int32]]:

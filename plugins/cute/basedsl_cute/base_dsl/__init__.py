@@ -4,8 +4,9 @@ import importlib
 from typing import Any
 
 from basedsl_cute.compat.base_dsl import BaseDSL, CuTeDSL, JitArgument
+from basedsl_cute.hardware.arch_enum import Arch
 
-__all__ = ["BaseDSL", "CuTeDSL", "JitArgument"]
+__all__ = ["Arch", "BaseDSL", "CuTeDSL", "JitArgument"]
 
 _MODULES = (
     "arch",

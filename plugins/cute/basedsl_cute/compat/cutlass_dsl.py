@@ -37,6 +37,7 @@ from basedsl_cute.compat.user_op import dsl_user_op
 from basedsl_cute.device.driver import DSLCudaRuntimeError
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.dsl.toolkit import target_version
+from basedsl_cute.hardware.arch_enum import Arch
 from basedsl_cute.hardware.unsupported import unsupported_names
 
 if not TYPE_CHECKING:  # a type checker reports names that do not exist
@@ -61,6 +62,7 @@ range_dynamic = range  # its old name
 
 
 __all__ = [
+    "Arch",
     "BaseDSL",
     "Constexpr",
     "CuTeDSL",

@@ -210,9 +210,9 @@ def alloc_smem(
 
 @takes_location
 def make_ptr(
-    dtype: Any, address: Any, mem_space: Any = "generic", *, assumed_align: int | None = None
+    dtype: Any, value: Any, mem_space: Any = "generic", *, assumed_align: int | None = None
 ) -> Pointer:
-    """Make a pointer to elements of `dtype` from an address: an integer, or an `!llvm.ptr` value.
+    """Make a pointer to elements of `dtype` from the address `value`, an integer or an `!llvm.ptr`.
 
     `mem_space` is an `AddressSpace` or its name. `assumed_align` promises an alignment in bytes; by
     default the element's own size is assumed. Raises DSLTypeError for other addresses and spaces.
@@ -224,27 +224,27 @@ def make_ptr(
     align = assumed_align or element_bytes(dtype)
     kind = memref_type(trace, dtype, space, RUN, align)
     pointer_type = dialect.pointer_type(SPACES[space].address_space)
-    if isinstance(address, Pointer):
+    if isinstance(value, Pointer):
         raise DSLTypeError("make_ptr takes an address", hint="use recast_ptr(ptr, dtype=...)")
-    if isinstance(address, int | Numeric):
-        number = as_numeric(address)
+    if isinstance(value, int | Numeric):
+        number = as_numeric(value)
         if number.is_float:
             raise DSLTypeError(f"an address is an integer, not {with_article(type(number))}")
         wide = number if number.width == 64 else number.to(Int64)
-        value = trace.ir.Operation.create(
+        made = trace.ir.Operation.create(
             "llvm.inttoptr",
             results=[pointer_type],
             operands=[wide.ir_value()],
             loc=trace.loc(),
         ).result
     else:
-        value = getattr(address, "result", address)
-        if str(getattr(value, "type", None)) != str(pointer_type):
+        made = getattr(value, "result", value)
+        if str(getattr(made, "type", None)) != str(pointer_type):
             raise DSLTypeError(
                 f"an address in {space} is {pointer_type} or an integer, not "
-                f"{getattr(value, 'type', type(address).__name__)}"
+                f"{getattr(made, 'type', type(value).__name__)}"
             )
-    memref = MakeMemRef(dialect, pointer=value, type=kind, loc=trace.loc()).memref
+    memref = MakeMemRef(dialect, pointer=made, type=kind, loc=trace.loc()).memref
     return Pointer(dtype, space, align, memref)
 
 

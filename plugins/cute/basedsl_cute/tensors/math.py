@@ -77,7 +77,6 @@ log = _unary("math.log", "The natural logarithm of x; NaN below 0.")
 log2 = _unary("math.log2", "The logarithm of x to base 2; NaN below 0.")
 log10 = _unary("math.log10", "The logarithm of x to base 10; NaN below 0.")
 log1p = _unary("math.log1p", "The natural logarithm of 1 + x, accurate near 0.")
-sqrt = _unary("math.sqrt", "The square root of x; NaN below 0.")
 rsqrt = _unary("math.rsqrt", "The reciprocal square root 1 / sqrt(x).")
 cbrt = _unary("math.cbrt", "The cube root of x.")
 sin = _unary("math.sin", "The sine of x, an angle in radians.")
@@ -101,9 +100,23 @@ fmod = _binary("arith.remf", "The remainder of x / y with the sign of x, as C's 
 
 
 @takes_location
+def sqrt(x: Any, fastmath: bool = False, *, approx: bool = False) -> Any:
+    """The square root of x, a number or a vector; NaN below 0.
+
+    With `fastmath` or `approx` the GPU may use its approximate instruction.
+    """
+    fast = fastmath or approx
+    return elementwise(lambda v: elementary("math.sqrt", v, fastmath=fast), _dynamic(x))
+
+
+@takes_location
 def absf(x: Any, fastmath: bool = False) -> Any:
     """The absolute value of x, a number or a vector; `fastmath` has no effect on it."""
-    return elementwise(abs, _dynamic(x))
+    return elementwise(operator.abs, _dynamic(x))
+
+
+abs = absf
+roundeven = round
 
 
 @takes_location
