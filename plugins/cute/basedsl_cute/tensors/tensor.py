@@ -108,7 +108,8 @@ class NoVector:
             )
         if name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        raise DSLAttributeError(f"a tensor has no '{name}'", hint=_attribute_hint(type(self), name))
+        kind: Any = type(self)
+        raise DSLAttributeError(f"a tensor has no '{name}'", hint=_attribute_hint(kind, name))
 
     def _refuse_numpy(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise DSLTypeError(
