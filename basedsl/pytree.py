@@ -175,10 +175,17 @@ def empty_like(node: Node) -> Any:
 def copy_place(node: Node, leaves: Sequence[Any] | None) -> Any:
     """Return a new place like the one of `node` with other leaves, or with nothing in it yet."""
     cls = type(node.obj)
-    place = object.__new__(cls) if node.kind == "object" else _empty_like(node.obj)
+    place = blank(cls) if node.kind == "object" else _empty_like(node.obj)
     if leaves is not None:
         fill_place(place, node, leaves)
     return place
+
+
+def blank(cls: Any) -> Any:
+    """Return an object of a class without attributes, whose `__init__` is not called."""
+    if issubclass(cls, types.SimpleNamespace):  # `object` cannot make it
+        return types.SimpleNamespace.__new__(cls)
+    return object.__new__(cls)
 
 
 def _empty_like(container: Any) -> Any:
@@ -475,7 +482,7 @@ def _rebuild_record(node: Node, parts: list[Any]) -> Any:
 
 
 def _new_object(node: Node, parts: list[Any]) -> Any:
-    new = object.__new__(type(node.obj))
+    new = blank(type(node.obj))
     for key, part in zip(node.keys, parts, strict=True):
         object.__setattr__(new, key, part)
     return new

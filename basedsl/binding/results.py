@@ -16,7 +16,7 @@ from basedsl.errors import DSLTypeError, plugin_defect, with_article
 from basedsl.location import span_of_function, span_of_return
 from basedsl.numeric import Boolean, DynamicText, Numeric
 from basedsl.plugin import plugin_manager
-from basedsl.pytree import Node, copy_place, empty_like, flatten, leaf_paths, part_at
+from basedsl.pytree import Node, blank, copy_place, empty_like, flatten, leaf_paths, part_at
 
 _MADE_OF_CLASS = ("tuple", "list", "dict", "object", "record")
 
@@ -260,7 +260,7 @@ def _make(shape: Shape | None, leaves: Iterator[Any], made: dict[int, Any]) -> A
     elif shape.kind == "dict":
         new = dict(zip(shape.keys, parts, strict=True))
     elif shape.kind in ("object", "record"):
-        new = object.__new__(shape.cls)
+        new = blank(shape.cls)
         for key, part in zip(shape.keys, parts, strict=True):
             object.__setattr__(new, key, part)
     elif shape.kind == "protocol":

@@ -85,6 +85,17 @@ PROGRAMS = {
         number,
         -(-LANES // 2),
     ),
+    "down": (  # a sum with 1.5 2^23 rounds to a whole number
+        "{ .reg .f32 f; .reg .b32 r; cvt.rn.f32.s32 f, $1; fma.rn.f32 f, f, 0f3E800000, "
+        "0fC0000000; add.rm.ftz.f32 f, f, 0f4B400000; mov.b32 r, f; sub.s32 $0, r, 0x4B400000; }",
+        number,
+        (LANES - 8) // 4,
+    ),
+    "fields": (
+        "{ .reg .b32 a; bfi.b32 a, $1, -1, 4, 5; shf.r.wrap.b32 $0, a, $1, 4; }",
+        number,
+        (LANES | 0x0FFFFFE0 | LANES << 28),
+    ),
     "global": (
         "{ .reg .v2 .b32 v; ld.global.v2.b32 v, [$1+8]; add.s32 $0, v.x, v.y; }",
         lambda t, x, s: [x + (t - t % 2)],
@@ -165,6 +176,16 @@ def test_additions_of_two_halves(target, kind):
     assert x.astype(np.float32).tolist() == [32, -16]
 
 
+def test_pairs_of_float32(sim):
+    """The target of the other programs may be of before sm_100, which has no `.f32x2`."""
+    text = (
+        "{ .reg .b64 a; .reg .f32 f, g; cvt.rn.f32.s32 f, $1; add.f32 g, f, f; mov.b64 a, {f, g}; "
+        "fma.rn.f32x2 a, a, a, a; mov.b64 {f, g}, a; sub.f32 f, g, f; cvt.rzi.s32.f32 $0, f; }"
+    )
+    out, _ = run(text, number, cute.Int32)
+    np.testing.assert_array_equal(out, 3 * LANES**2 + LANES)
+
+
 def test_several_results(target):
     text = "{ .reg .pred p; setp.eq.s32 p, $2, 3; selp.b32 $0, 1, 0, p; add.s32 $1, $2, $2; }"
     out, _ = run(text, number, cute.Int32, (cute.Int32,))
@@ -184,7 +205,7 @@ def test_stores_have_no_result(target):
     [
         ("{ .reg .pred p; L: setp.ne.b32 p, $1, 0; @p bra L; mov.b32 $0, $1; }", "'L:'"),
         ("mov.b32 $0, $1; barrier.sync 1;", "the instruction barrier.sync"),
-        ("add.rz.f32 $0, $1, $1;", "the instruction add.rz.f32"),
+        ("add.rz.f64 $0, $1, $1;", "the instruction add.rz.f64"),
         ("add.s32 $0, $1;", "the instruction add.s32"),
         ("add.s32 $0, $1, what?;", "the operand 'what\\?'"),
     ],

@@ -8,6 +8,7 @@ operation classes, is the bindings' own object.
 
 from __future__ import annotations
 
+import enum
 import functools
 import inspect
 import sys
@@ -284,7 +285,13 @@ class _AtomicOpKind(metaclass=_Names):
 
 def _packed(name: str, operation: str) -> None:
     @_adapts(f"nvvm.{name}_packed_f32x2")
-    def build(*args: Any, loc: Any = None, ip: Any = None, **flags: Any) -> Any:
+    def build(*args: Any, rnd: Any = None, loc: Any = None, ip: Any = None, **flags: Any) -> Any:
+        if rnd is not None and str(rnd).rpartition(".")[2].lower() not in ("none", "rn"):
+            raise DSLError(
+                f"nvvm.{name}_packed_f32x2() rounds to nearest, not by {rnd}",
+                hint=f"cute.arch.{name}_packed_f32x2(a, b, rnd=) rounds in a direction",
+            )
+        _refuse_flags(f"nvvm.{name}_packed_f32x2", flags)
         operands = _values(args)
         return _emit(operation, [operands[0].type], operands, loc, ip)
 
@@ -386,4 +393,7 @@ def _arith_constant(*args: Any, loc: Any = None, ip: Any = None, **named: Any) -
 
 
 # Names that are no builders, looked up in the same way.
-_OTHERS: dict[str, Any] = {"nvvm.AtomicOpKind": _AtomicOpKind}
+_OTHERS: dict[str, Any] = {
+    "nvvm.AtomicOpKind": _AtomicOpKind,
+    "nvvm.RoundingModeKind": enum.StrEnum("RoundingModeKind", ["RN", "RZ", "RM", "RP"]),
+}

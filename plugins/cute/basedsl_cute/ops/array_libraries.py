@@ -125,7 +125,14 @@ class _Torch(ArrayLibrary):
                 "this computes no gradients, and an operand requires one",
                 hint="call it under torch.no_grad(), or pass x.detach()",
             )
-        return x.shape, x.stride(), x.dtype, x.data_ptr() & 31, x.get_device(), x.is_neg()
+        try:
+            address = x.data_ptr()
+        except RuntimeError:  # of sparse and nested tensors
+            raise DSLTypeError(
+                f"a tensor of layout {x.layout} has no elements at strides",
+                hint="pass x.to_dense(), or x.to_padded_tensor(0) of a nested one",
+            ) from None
+        return x.shape, x.stride(), x.dtype, address & 31, x.get_device(), x.is_neg()
 
     def records(self, *arrays: Any) -> bool:
         if self.torch.is_grad_enabled():

@@ -122,6 +122,11 @@ class ActivationGradient(FusedEpilogue):
 class Gate(FusedEpilogue):
     """The epilogue acc * activation(gate), whose operand is the gate."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.activation is None:
+            raise DSLTypeError("a gate has an activation", hint=", ".join(ACTIVATIONS))
+
     def __call__(self, acc: Any, *operands: Any) -> Any:
         kind = _float_of(acc)
         (gate,) = operands

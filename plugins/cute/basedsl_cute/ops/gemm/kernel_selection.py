@@ -26,6 +26,7 @@ from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
 from basedsl_cute.ops.array_libraries import ArrayLibrary
 from basedsl_cute.ops.blackwell import config as blackwell
+from basedsl_cute.ops.gemm.footprint import Footprint
 from basedsl_cute.ops.gemm.matrix_views import MatrixView, spaced, view_of
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import heuristics, parallel_split_k, split_k_gemm
@@ -54,14 +55,9 @@ class OperandInfo:
         return int(self.dtype.width) // 8
 
     @property
-    def filled(self) -> int:
-        """Bytes of the array if its elements fill its memory without gaps, else 0."""
-        end = 1
-        for stride, extent in sorted(zip(self.strides, self.shape, strict=True)):
-            if extent == 0 or (extent > 1 and stride != end):
-                return 0
-            end *= extent
-        return end * self.size
+    def footprint(self) -> Footprint:
+        """The memory of the elements."""
+        return Footprint(self.shape, self.strides, self.size)
 
     def view(self, full: tuple[int, ...], batched: bool, **options: Any) -> MatrixView | None:
         """The view as a matrix broadcast to `full`, see `view_of`; it may copy."""
@@ -404,6 +400,14 @@ def element_type(lib: ArrayLibrary, asked: Any, dtype: Any, like: Any) -> Any:
     except (TypeError, RuntimeError):
         raise DSLTypeError(f"out_dtype={asked!r} is no element type") from None
     return from_dlpack(*ArrayRecord.of(made).dtype)
+
+
+def check_result(dtype: Any) -> None:
+    """Raise DSLTypeError for elements that no kernel writes."""
+    if dtype is cute.Boolean or dtype.width < 8:
+        raise DSLTypeError(
+            f"matmul has no results of {dtype.__name__}", hint="compare the result: matmul(..) > 0"
+        )
 
 
 def checked_out(out: Any, shape: tuple[int, ...], asked: Any) -> Any:

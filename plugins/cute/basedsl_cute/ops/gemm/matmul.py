@@ -23,12 +23,14 @@ from basedsl_cute.ops.blackwell import gemm as blackwell_gemm
 from basedsl_cute.ops.gemm.block_scaled import BlockScaled, block_scaled_matmul
 from basedsl_cute.ops.gemm.epilogue import FusedEpilogue
 from basedsl_cute.ops.gemm.epilogue_operands import NOTHING, epilogue_operands, is_array
+from basedsl_cute.ops.gemm.footprint import Footprint
 from basedsl_cute.ops.gemm.kernel_selection import (
     Matrices,
     OperandInfo,
     TmaSupport,
     check_devices,
     check_operands,
+    check_result,
     check_types,
     checked_out,
     choose_kernel,
@@ -78,8 +80,8 @@ def matmul(
     with `tf32`, tensor cores multiply the upper 19 bits of the elements.
 
     Parameters:
-        out: the array to write, which must not share memory with `a` or `b`; by default a new
-            row-major one.
+        out: the array to write; by default a new row-major one. It shares no memory with the
+            operands, but it may be the residual itself.
         bias: an array with an element for each column, or any that broadcasts to the result.
         activation: "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh", or a function of a
             vector.
@@ -226,7 +228,7 @@ class MatmulPlan:
         dtype: Any,
         blocks: int = 0,
         extras: tuple[MatrixView | None, ...] = (),
-        filled: tuple[int, int, int] = (0, 0, 0),
+        footprints: tuple[Footprint | None, ...] = (),
         problem: MatmulProblem | None = None,
         workspace: tuple[tuple[int, ...], Any] | None = None,
     ) -> None:
@@ -238,18 +240,18 @@ class MatmulPlan:
         self.blocks = blocks
         self.a, self.b, self.c = views
         self.extras = extras
-        self.filled = filled  # bytes that A, B and C fill without gaps, 0 if they have gaps
+        self.footprints = footprints  # of A, B, C and the epilogue's operands, None for numbers
         every = (*views, *(v for v in extras if v is not None))
         self.is_direct = all(v.is_same for v in every)
 
     def run(self, lib: ArrayLibrary, a: Any, b: Any, out: Any, extras: tuple[Any, ...]) -> Any:
         """Compute the product of arrays of that kind; returns `out`, or a new array."""
         result = lib.empty(self.shape, self.dtype, a) if out is None else out
-        if out is not None:
-            self._check_apart(lib, a, b, out)
         call = self.call
         if call is None:  # there are no elements
             return result
+        if out is not None:
+            self._check_apart(lib, a, b, out, extras)
         c = result
         if not self.is_direct:
             a, b, c = self.a.of(a, lib), self.b.of(b, lib), self.c.of(c, lib)
@@ -261,16 +263,19 @@ class MatmulPlan:
         call(a, b, c, extras, self.blocks, lib.stream(a))
         return result
 
-    def _check_apart(self, lib: ArrayLibrary, a: Any, b: Any, out: Any) -> None:
-        """Raise DSLTypeError if `out` overlaps `a` or `b`. Of arrays with gaps this is seen only if
-        they begin at the same address.
+    def _check_apart(
+        self, lib: ArrayLibrary, a: Any, b: Any, out: Any, extras: tuple[Any, ...]
+    ) -> None:
+        """Raise DSLTypeError if `out` overlaps another array. An operand may be the same one: each
+        element is read before it is written.
         """
-        *sizes, written = self.filled
-        at = lib.address(out)
-        for name, x, size in zip("ab", (a, b), sizes, strict=True):
-            begin = lib.address(x)
-            overlap = size and written and begin < at + written and at < begin + size
-            if begin == at or overlap:
+        at, c = lib.address(out), self.footprints[2]
+        assert c is not None
+        names = ("a", "b", "out", *["an operand"] * len(extras))
+        for name, x, its in zip(names, (a, b, None, *extras), self.footprints, strict=True):
+            if its is None or x is None or not c.shares(at, its, lib.address(x)):
+                continue
+            if name != "an operand" or lib.address(x) != at or not c.is_same(its):
                 raise DSLTypeError(
                     f"matmul: out shares memory with {name}", hint="pass another array, or none"
                 )
@@ -385,7 +390,7 @@ def _plan(request: Request) -> MatmulPlan | EmptySums:
         product.dtype,
         blocks,
         extra_views,
-        (infos[0].filled, infos[1].filled, infos[2].filled),
+        tuple(None if x is None else x.footprint for x in (*infos, *product.given)),
         problem,
         workspace,
     )
@@ -438,6 +443,7 @@ def _checked(request: Request) -> Product:
     batch, (m, n, k) = extents_of(info_a, info_b)
     shape = (*batch, *((m,) if ranks[0] > 1 else ()), *((n,) if ranks[1] > 1 else ()))
     kind = element_type(lib, request.out_dtype, info_a.dtype, a)
+    check_result(kind)
     dtype = lib.dtype(kind)
     if out is not None:
         checked_out(out, shape, kind if request.out_dtype is not None else None)

@@ -145,13 +145,20 @@ def extents_of(operation: str, name: str, x: Any) -> tuple[int, int]:
 
 def element_type(operation: str, name: str, x: Any) -> Any:
     """Return the element type of an array; DSLTypeError unless it is Float16, BFloat16 or
-    Float32.
+    Float32, and the array begins at a multiple of an element.
     """
-    kind = from_dlpack(*ArrayRecord.of(x, name).dtype)
+    record = ArrayRecord.of(x, name)
+    kind = from_dlpack(*record.dtype)
     if kind not in (cute.Float16, cute.BFloat16, cute.Float32):
         raise DSLTypeError(
             f"{operation}: {name} is of {kind.__name__}",
             hint="Float16, BFloat16 or Float32",
+        )
+    apart = record.address % (kind.width // 8)
+    if apart:
+        raise DSLTypeError(
+            f"{operation}: {name} starts {apart} bytes after a multiple of its elements",
+            hint="copy it: numpy.array(x)",
         )
     return kind
 

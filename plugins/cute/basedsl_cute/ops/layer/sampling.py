@@ -71,7 +71,7 @@ def sample(
     arrays of one integer, so that a function under `jax.jit` is compiled once for all tokens.
 
     Returns the indices, an array (...) of Int64 (JAX: its default integers): -1 for a row with a
-    NaN or +inf, or of -inf alone.
+    NaN or +inf, or of -inf alone, or whose options, in arrays, keep nothing.
     Raises DSLTypeError for other types and extents, DSLCallError for numbers out of range.
 
     >>> import numpy as np
@@ -175,6 +175,11 @@ def check_numbers(numbers: Any, seed: int, offset: int) -> None:
             raise DSLCallError(f"sample: {name} is {number!r}", hint="an integer")
     if not (0 <= seed < 2**64 and 0 <= offset < 2**64):
         raise DSLCallError(f"sample: seed {seed} and offset {offset}", hint="from 0 to 2^64 - 1")
+    for name, number in (("temperature", temperature), ("top_p", top_p), ("min_p", min_p)):
+        if not isinstance(number, numbers_abc.Real) and getattr(number, "shape", None) != ():
+            raise DSLCallError(
+                f"sample: {name} is {number!r}", hint="a number, or an array with one for each row"
+            )
     if not 0 <= temperature < _INFINITY:
         raise DSLCallError(f"sample: temperature is {temperature}", hint="0 or more")
     if top_k < 0:
@@ -295,7 +300,7 @@ def sample_kernel(
         scale = 1.0 / cute.where(is_greedy, 1.0, temperature)
     parts, own, largest, total = exponentials(values, slots, plan, 0, scale)
     parts = parts * cute.math.exp((own - largest) * scale)
-    is_known = total > 0.0
+    is_known = total > 0.0 and temperature >= 0.0  # not of NaN either
     largest = cute.where(is_known, largest, 0.0)
 
     turn = cute.Int32(1)
@@ -334,6 +339,7 @@ def sample_kernel(
         place = _first_of(place)
     if inside and lane_of_row(plan) == 0:
         integers = found.element_type
+        is_known = is_known and place < plan.columns  # not where nothing is kept
         found[row] = cute.where(is_known, place.to(integers), integers(-1))
 
 

@@ -75,6 +75,8 @@ def topk(x: Any, k: int, *, largest: bool = True) -> TopK:
 
         return TopK(*jax_topk(x, k, largest))
     k = operator.index(k) if isinstance(k, np.integer) else k
+    if type(k) is not int:  # before plans are looked up: True and 1.0 are equal to 1
+        raise DSLTypeError(f"topk: k is {k!r}", hint="an integer")
     lib = library(x, "topk")
     if lib.records(x):
         from basedsl_cute.ops.layer.torch_topk import torch_topk  # it imports PyTorch
@@ -120,8 +122,6 @@ _plans: PlanCache[_Plan] = PlanCache()
 
 def _plan(lib: ArrayLibrary, x: Any, k: int, largest: bool) -> _Plan:
     """The plan of a call; an error for arguments that do not fit together."""
-    if type(k) is not int:
-        raise DSLTypeError(f"topk: k is {k!r}", hint="an integer")
     rows, columns = extents_of("topk", "x", x)
     if not 1 <= k <= min(MOST, columns):
         raise DSLCallError(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from basedsl_cute.sim import numerics as num
+from basedsl_cute.sim.numerics import directed
 
 Array = Any
 
@@ -106,15 +107,49 @@ _INTEGER: dict[str, Callable[..., Array]] = {
 }  # fmt: skip
 
 
+_DIRECTED: dict[str, Callable[..., Array]] = {
+    "add": directed.add, "sub": lambda a, b, mode: directed.add(a, -b, mode),
+    "mul": directed.multiply, "fma": directed.fma,
+}  # fmt: skip
+
+
+def _float_sum(base: str, modifiers: list[str]) -> PtxArithmetic | None:
+    *rest, kind = modifiers
+    is_pair = kind == "f32x2"
+    modes = [m for m in rest if m in ("rz", "rm", "rp")]
+    with_nan = base in ("min", "max") and "NaN" in rest
+    rest = [m for m in rest if m not in modes and not (with_nan and m == "NaN")]
+    found = _float_modifiers([*rest, "f32" if is_pair else kind])
+    if found is None or ((modes or is_pair) and (found[0] != "f32" or base not in _DIRECTED)):
+        return None
+    kind, flush, clamp = found
+    function = _FLOAT[base]
+    if modes:
+        function = functools.partial(_DIRECTED[base], mode=modes[0])
+    elif with_nan:
+        function = num.minimum if base == "min" else num.maximum
+    function = _adjusted(function, flush, clamp)
+    count = 3 if base in ("fma", "mad") else 2
+    if is_pair:
+        return PtxArithmetic("b64", ("b64",) * count, _of_pairs(function))
+    return PtxArithmetic(kind, (kind,) * count, function)
+
+
+def _of_pairs(function: Callable[..., Array]) -> Callable[..., Array]:
+    """Compute `function` of both float32 that 64 bits hold."""
+
+    def apply(*args: Array) -> Array:
+        halves = [np.ascontiguousarray(x)[..., None].view(np.float32) for x in args]
+        out: Array = np.ascontiguousarray(function(*halves)).view(np.int64)[..., 0]
+        return out
+
+    return apply
+
+
 def _sum(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     kind = modifiers[-1] if modifiers else ""
     if kind.startswith("f"):
-        found = _float_modifiers(modifiers)
-        if found is None:
-            return None
-        kind, flush, clamp = found
-        count = 3 if base in ("fma", "mad") else 2
-        return PtxArithmetic(kind, (kind,) * count, _adjusted(_FLOAT[base], flush, clamp))
+        return _float_sum(base, modifiers)
     if base in _INTEGER and len(modifiers) == 1 and kind in DTYPES:
         return PtxArithmetic(kind, (kind, kind), _wrapping(_INTEGER[base]))
     return None
@@ -251,6 +286,28 @@ def _address(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     return PtxArithmetic(kind, (kind,), lambda x: x)
 
 
+def _insert_field(base: str, modifiers: list[str]) -> PtxArithmetic | None:
+    if modifiers != ["b32"]:
+        return None
+
+    def insert(field: Array, x: Array, start: Array, length: Array) -> Array:
+        u = np.uint64
+        at, count = (np.minimum(n & 0xFF, 32).astype(u) for n in (start, length))
+        mask = ((u(1) << count) - u(1)) << at
+        bits = (_unsigned(x) & ~mask) | (_unsigned(field).astype(u) << at & mask)
+        return bits.astype(np.uint32).view(np.int32)
+
+    return PtxArithmetic("b32", ("b32", "b32", "u32", "u32"), insert)
+
+
+def _funnel(base: str, modifiers: list[str]) -> PtxArithmetic | None:
+    """`shf`: of the pair (b, a), whose lower word is the first source."""
+    if modifiers not in (["l", "wrap", "b32"], ["r", "wrap", "b32"]):
+        return None
+    function = num.funnel_l if modifiers[0] == "l" else num.funnel_r
+    return PtxArithmetic("b32", ("b32",) * 3, lambda a, b, by: function(b, a, by))
+
+
 _COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le,
     "gt": operator.gt, "ge": operator.ge, "lo": operator.lt, "ls": operator.le,
@@ -377,6 +434,6 @@ _FAMILIES: dict[str, Callable[[str, list[str]], PtxArithmetic | None]] = {
     **dict.fromkeys(("shl", "shr"), _shift),
     **dict.fromkeys(("abs", "neg"), _sign),
     **dict.fromkeys(("popc", "clz", "brev"), _counting),
-    "bfe": _field, "setp": _compare, "selp": _select, "mov": _move, "cvt": _convert,
-    "prmt": _permute, "lop3": _logic, "cvta": _address,
+    "bfe": _field, "bfi": _insert_field, "shf": _funnel, "setp": _compare, "selp": _select,
+    "mov": _move, "cvt": _convert, "prmt": _permute, "lop3": _logic, "cvta": _address,
 }  # fmt: skip
