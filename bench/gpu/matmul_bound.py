@@ -1,4 +1,4 @@
-"""What bounds the products of weak_products.py on a Hopper GPU, beside cuBLAS and `ops.matmul`.
+"""Bounds of the products of weak_products.py on a Hopper GPU, beside cuBLAS and `ops.matmul`.
 
     python bench/gpu/matmul_bound.py [--only TEXT ...] [--compile]
 

@@ -69,7 +69,7 @@ def cases():
 
 
 def timed(function, inputs, factor, measure):
-    """What `measure` gives with `factor` times as many threads; None without such a plan."""
+    """Measure a call with `factor` times as many threads; None where there is no such plan."""
     try:
         with threads_times(factor):
             return measure(function, inputs)
