@@ -194,3 +194,8 @@ def test_the_worst_of_several_counts(goals):
     rows[3] |= {"triton": 107.0, "ours_to_triton": 106.5}
     slower = verdicts(goals, "gpu/gemm.py", rows)["all of these, of Triton"]
     assert (slower["kept"], slower["on"]) == (False, "float16 8192x8192x1024")
+
+
+@pytest.mark.slow
+def test_readers_of_decoding_come_to_the_last_tile_of_each_block():
+    load(BENCH / "gpu" / "decoding_bound.py").simulate()

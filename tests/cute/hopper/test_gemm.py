@@ -15,6 +15,7 @@ from basedsl_cute.utils.epilogue import per_column, per_row
 
 ONE = {"tile": (64, 64, 64), "consumers": 1}
 TURNS = {"tile": (64, 64, 64), "stages": 3, "pingpong": True}
+AT_ONCE = {"tile": (128, 72), "cluster": (4, 2), "stages": 8, "slots": 9, "whole": True}
 CASES = {
     "one tile, one consumer": ((64, 64, 64), 1, ONE),
     "tiles of 128, a ring that wraps": ((256, 256, 384), 3, {"tile": (128, 128, 64), "stages": 2}),
@@ -57,6 +58,11 @@ CASES = {
         {"tile": (128, 64, 64), "stages": 2, "deferred": True},
     ),
     "takes nothing over": ((64, 64, 64), 1, ONE | {"overlap": False}),
+    "pieces at once, several rounds": (
+        (264, 200, 136),
+        2,
+        {"tile": (128, 72, 64), "stages": 3, "slots": 9, "whole": True},
+    ),
 }
 
 
@@ -270,10 +276,10 @@ def test_a_row_of_c_that_tma_cannot_write(hopper):
 @pytest.mark.parametrize(
     "options",
     [{"tile": (64, 64, 64)}, {"tile": (128, 260, 64)}, {"consumers": 4},
-     {"slots": 0}, {"stages": 1}, {"tile": (384, 64, 64)}],
+     {"slots": 0}, {"stages": 1}, {"tile": (384, 64, 64)}, {"whole": True, "deferred": True}],
 )  # fmt: skip
 def test_no_such_configuration(options):
-    with pytest.raises(ValueError, match=r"no tile|consumer"):
+    with pytest.raises(ValueError, match=r"no tile|consumer|at once"):
         Config(**options)
 
 
@@ -288,6 +294,8 @@ def test_a_piece_is_a_power_of_two_columns_and_16_bytes():
 def test_a_block_that_does_not_fit(sim):
     with pytest.raises(DSLTypeError, match=r"bytes of shared memory; a block has 232448"):
         compare((64, 64, 64), 1, {"stages": 8})
+    with pytest.raises(DSLTypeError, match=r"has 9 pieces, and 2 slots"):
+        compare((64, 72, 64), 1, ONE | {"tile": (64, 72, 64), "whole": True})
 
 
 @pytest.mark.parametrize("consumers, registers", [(1, 240), (2, 240), (3, 160)])
@@ -348,7 +356,7 @@ def resources_of(ptx):
 
 
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas here")
-@pytest.mark.parametrize("options", [{}, {"deferred": True}, *CANDIDATES], ids=str)
+@pytest.mark.parametrize("options", [{}, {"deferred": True}, AT_ONCE, *CANDIDATES], ids=str)
 def test_the_accumulator_stays_in_registers(monkeypatch, options):
     cfg = Config(**options | {"tile": (*options.get("tile", (128, 256)), 64)})
     ptx = ptx_of(monkeypatch, cfg)

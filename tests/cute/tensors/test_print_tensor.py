@@ -101,6 +101,9 @@ def formats_kernel(a: cute.Tensor, n: cute.Int32, wide: cute.Int64):
     swizzle = cute.make_swizzle(1, 2, 3)
     cute.printf("f {}", cute.make_composed_layout(swizzle, 0, cute.make_layout((8, n))))
     cute.printf("g %s %s\n", a[1], cute.make_layout((2, n)))
+    cute.printf("h 100% {} 100%% %d", n)
+    cute.printf("i 100%% %d", n)
+    cute.printf("j 100%%")
 
 
 @cute.jit
@@ -119,6 +122,9 @@ def test_formats(target, capfd):
         "e (1,(5,2)) S<2,3,3>",
         "f S<1,2,3> o 0 o (8,5):(1,8)",
         "g 2.250000 (2,5):(1,2)",
+        "h 100% 5 100%% %d",
+        "i 100% 5",
+        "j 100%",
     ]
 
 

@@ -162,7 +162,7 @@ class View(CuteOp, name="view"):
             return f"the view's elements are {view.element}, the source's are {source.element}"
         if source.space != view.space:
             return f"the view is in {view.space}, the source in {source.space}"
-        return _index(self.offset, "offset")
+        return _index(self, self.offset, "offset")
 
 
 class Recast(CuteOp, name="recast"):
@@ -362,14 +362,15 @@ def _memref(op: CuteOp, value: Value) -> MemRef:
     return record
 
 
-def _index(value: Value, what: str = "index") -> str | None:
-    kind = str(value.type)
-    return None if kind in ("i32", "i64") else f"the {what} is {kind}, not i32 or i64"
+def _index(op: CuteOp, value: Value, what: str = "index") -> str | None:
+    kind = value.type  # whose text would take as long as the rest of a verification
+    fits = isinstance(kind, op.dialect.ir.IntegerType) and kind.is_signless
+    return None if fits and kind.width in (32, 64) else f"the {what} is {kind}, not i32 or i64"
 
 
 def _access(op: Load | Store) -> str | None:
     memref, kind = _memref(op, op.memref), op.value.type
-    wrong = _index(op.index)
+    wrong = _index(op, op.index)
     if wrong:
         return wrong
     if kind != memref.element:
@@ -402,7 +403,7 @@ def _atomic(op: AtomicRMW | AtomicCAS, *values: Value) -> str | None:
             return f"the value is {value.type}, the tensor's elements are {memref.element}"
     if memref.space == "rmem":
         return "registers belong to one thread; an atomic needs memory that threads share"
-    return _strength(op) or _index(op.index)
+    return _strength(op) or _index(op, op.index)
 
 
 def _in_space(op: CuteOp, value: Value, space: str) -> str | None:

@@ -36,10 +36,11 @@ def printf(*args: Any) -> None:
     """Print at run time: `printf(fmt, *values)` or `printf(value)`.
 
     `fmt` has replacement fields of Python (`{}`, `{:.3f}`, and `{{` for a brace) or conversions of
-    C (`%d`, `%f`, `%s` for any value, ...). Values are numbers, vectors, integer tuples, layouts,
-    or Python strings; of a tensor its type and layout are printed (`print_tensor` prints the
-    elements). A missing newline at the end is added. In a kernel every thread prints; on a GPU the
-    output appears when the stream is synchronised.
+    C (`%d`, `%f`, `%s` for any value, ...). As in these languages, a `%` stands for itself beside
+    `{}`, and is written `%%` beside conversions. Values are numbers, vectors, integer tuples,
+    layouts, or Python strings; of a tensor its type and layout are printed (`print_tensor` prints
+    the elements). A missing newline at the end is added. In a kernel every thread prints; on a GPU
+    the output appears when the stream is synchronised.
 
     Raises DSLTypeError for another number of values than `fmt` has, and for a value that its
     conversion does not take.

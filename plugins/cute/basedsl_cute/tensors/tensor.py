@@ -7,6 +7,7 @@ access itself one `cute.load` or `cute.store`. A tensor is a *view* of the algeb
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -107,7 +108,8 @@ class NoVector:
             )
         if name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        raise DSLAttributeError(f"a tensor has no '{name}'", hint=_attribute_hint(type(self), name))
+        kind: Any = type(self)
+        raise DSLAttributeError(f"a tensor has no '{name}'", hint=_attribute_hint(kind, name))
 
     def _refuse_numpy(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise DSLTypeError(
@@ -119,6 +121,7 @@ class NoVector:
     __array__ = __array_ufunc__ = __array_function__ = _refuse_numpy
 
 
+@functools.lru_cache(maxsize=64)  # a search takes 0.1 ms, and `hasattr` asks for one each time
 def _attribute_hint(kind: type, name: str) -> str:
     near = closest_name(name, [one for one in dir(kind) if not one.startswith("_")])
     if near is not None and name not in OF_TENSORS:

@@ -373,7 +373,7 @@ def _chosen(
     config = ampere.Config(tile, warps, packed, overlap=overlap)
     blocks = -(-longest * packed // tile[0]) * (extents.heads // packed) * extents.batches
     if warps == 1:
-        return _with_splits(config, blocks, extents.keys, _multiprocessors(q))
+        return with_splits(config, blocks, extents.keys, _multiprocessors(q))
     steps = -(-extents.keys // tile[1])
     splits = min(_MOST_SPLITS, _multiprocessors(q) * 2 // max(blocks, 1), steps // 4)
     return config if splits < 2 else replace(config, splits=splits)
@@ -402,7 +402,7 @@ def blackwell_config(head: int, right: int | None) -> blackwell.Config:
     return blackwell.Config(stages, persistent=right is None, computed=2 if is_bound else 0)
 
 
-def _with_splits(config: ampere.Config, blocks: int, keys: int, processors: int) -> ampere.Config:
+def with_splits(config: ampere.Config, blocks: int, keys: int, processors: int) -> ampere.Config:
     """The configuration for few queries, with keys split so that all multiprocessors have as many
     loads in flight as they take: 4 blocks of 64 keys at a time where each has few tiles of keys,
     else 8 of 32.

@@ -45,6 +45,7 @@ class Config:
     deferred: bool = False  # store C while the next tile is multiplied, if registers hold both
     overlap: bool = True  # programmatic dependent launch: starts while the preceding kernel ends
     producer_registers: int = 24  # of each thread of the producer's warpgroup
+    whole: bool = False  # wait once for all pieces of a tile, which have a slot each, not for each
 
     def __post_init__(self) -> None:
         m, n, k = self.tile
@@ -55,6 +56,8 @@ class Config:
             )
         if not 1 <= self.consumers <= 3 or self.stages < 2 or self.slots < 1:
             raise ValueError(f"{self}: 1 to 3 consumers, stages from 2, slots from 1")
+        if self.whole and self.deferred:
+            raise ValueError(f"{self}: pieces that are stored later are not stored at once")
 
     @property
     def warpgroups_per_tile(self) -> int:
@@ -104,6 +107,10 @@ class Config:
                 hint=f"take a tile whose N is a multiple of {unit}",
             )
         return 64, fits[-1]
+
+    def pieces(self, dtype: Any) -> int:
+        """The pieces of a tile that a consumer stores."""
+        return self.tile[0] // self.rows_per_mma * (self.tile[1] // self.piece(dtype)[1])
 
     def smem_bytes(self, kinds: HopperGemmKinds) -> int:
         """Shared memory of a block, in bytes."""
@@ -234,7 +241,14 @@ _SHAPES = ((64, 2, True, 256), (128, 2, True, 128), (128, 2, False, 256), (192, 
 
 
 def check_config(kinds: HopperGemmKinds, cfg: Config) -> None:
-    """Raise DSLTypeError for a configuration that exceeds a block's shared memory."""
+    """Raise DSLTypeError for a configuration that exceeds a block's shared memory, or whose slots
+    are too few for `whole`.
+    """
+    if cfg.whole and cfg.slots < cfg.pieces(kinds.c):
+        raise DSLTypeError(
+            f"a tile of {cfg.tile[:2]} has {cfg.pieces(kinds.c)} pieces, and {cfg.slots} slots",
+            hint=f"slots={cfg.pieces(kinds.c)}",
+        )
     wanted = cfg.smem_bytes(kinds)
     if wanted > SHARED_MEMORY:
         raise DSLTypeError(

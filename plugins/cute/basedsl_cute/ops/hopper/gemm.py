@@ -179,6 +179,31 @@ def store_piece(epi_store, fragment, where, number, cfg: cute.Constexpr):
 
 
 @cute.jit
+def store_tile(epi_store, pending, tile, kinds, cfg: cute.Constexpr):
+    """Store all of a warpgroup's pieces of a tile, each through a slot of its own."""
+    first = epi_store.consumer * cfg.slots
+    everyone = epi_store.everyone
+    if epi_store.is_storer:
+        epi_store.pipeline.producer_acquire()
+    everyone.arrive_and_wait()  # the slots are free
+    for i in cute.range_constexpr(len(pending)):
+        cute.copy(
+            epi_store.to_smem,
+            epi_store.to_smem.retile(pending[i]),
+            epi_store.staged[None, None, None, first + i],
+        )
+    arch.fence_view_async_shared()
+    everyone.arrive_and_wait()  # the pieces are in shared memory
+    if epi_store.is_storer:
+        for i in cute.range_constexpr(len(pending)):
+            where = piece_coordinate(tile, epi_store.row_block, i, epi_store.pieces_n, kinds, cfg)
+            cute.copy(
+                epi_store.atom, epi_store.slots[None, first + i], epi_store.pieces[None, where]
+            )
+        epi_store.pipeline.producer_commit()
+
+
+@cute.jit
 def store_next_piece(epi_store, pending, unstored, before, slot, kinds, cfg: cute.Constexpr):
     """Store the first of the last tile's `unstored` pieces, and move the others up by one; after
     those, and the steps of `delay`, the tile is announced.
@@ -207,7 +232,7 @@ def consumer_warpgroup(
 ):  # fmt: skip
     """Multiply one warpgroup's rows of each tile, apply the epilogue and store the result."""
     loads, turn_order, extras = block.pipeline, block.turn_order, output.extras
-    bm, bn, _ = cfg.tile
+    bn = cfg.tile[1]
     consumer = arch.make_warp_uniform(arch.warp_idx()) // 4 - 1
     row_block = 0 if cfg.pingpong else consumer
     mma, acc, ra, rb = mma_fragments(block.sa, block.sb, row_block, kinds, cfg)
@@ -216,7 +241,7 @@ def consumer_warpgroup(
     piece = cfg.piece(kinds.c)
     columns = piece[1]
     pieces_n = bn // columns
-    count = bm // cfg.rows_per_mma * pieces_n
+    count = cfg.pieces(kinds.c)
     pieces = cute.make_tensor(acc.iterator, cute.make_layout((columns // 2, count)))
     one_piece = wgmma_over_warpgroups(kinds, 1, piece)
     thread = arch.thread_idx()[0] % 128
@@ -225,7 +250,7 @@ def consumer_warpgroup(
     gc = cute.zipped_divide(output.tma_c, piece)
     sc = cute.group_modes(block.sc, 0, 2)
     from_s, to_g = tma.tma_partition(output.store_c, 0, None, sc, gc)
-    stores = pipeline.PipelineTmaStore.create(num_stages=cfg.slots)
+    stores = pipeline.PipelineTmaStore.create(num_stages=1 if cfg.whole else cfg.slots)
     pending = [cute.make_rmem_tensor(shape, kinds.c) for _ in range(count)]
     defers = cfg.defers(kinds.c.width)
     unstored = cute.Int32(0)  # pieces of the previous tile that are not stored yet
@@ -282,10 +307,12 @@ def consumer_warpgroup(
             pending[i].store(values.reshape(shape))
             if cute.const_expr(defers and bool(extras)):
                 pin_in_registers(pending[i])
-            if cute.const_expr(not defers):
+            if cute.const_expr(not defers and not cfg.whole):
                 if cute.const_expr(exchange is not None):
                     exchange.pause(epi_store, work.tile_idx, begin, i)
                 store_piece(epi_store, pending[i], where, slot + i, cfg)
+        if cute.const_expr(cfg.whole):
+            store_tile(epi_store, pending, work.tile_idx, kinds, cfg)
         if cute.const_expr(exchange is not None and not defers):
             exchange.announce(epi_store, work.tile_idx)
         if cute.const_expr(count % cfg.slots != 0):
