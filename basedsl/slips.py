@@ -32,6 +32,7 @@ _OF_NUMBERS = (
 )
 
 #: The Python errors that get a hint. The classes themselves: subclasses are programs' own.
+_LEAST_OF_A_NAME = 4  # letters of which a name is taken for the beginning of another
 EXPLAINED = (AttributeError, IndexError, NameError, TypeError)
 
 
@@ -44,6 +45,8 @@ def closest_name(name: str, known: Iterable[str]) -> str | None:
     'make_layout'
     >>> closest_name("lenght", ["length", "width"])
     'length'
+    >>> closest_name("ACCUM", ["ACCUMULATE", "NEGATE_A"])
+    'ACCUMULATE'
     """
     from difflib import get_close_matches  # imported by errors alone
 
@@ -51,8 +54,10 @@ def closest_name(name: str, known: Iterable[str]) -> str | None:
     folded = {_fold(one): one for one in reversed(names)}
     if _fold(name) in folded:
         return folded[_fold(name)]
-    near = get_close_matches(name, names, 1, 0.75)
-    return near[0] if near else None
+    if near := get_close_matches(name, names, 1, 0.75):
+        return near[0]
+    longer = [one for one in names if _fold(one).startswith(_fold(name))]
+    return longer[0] if len(name) >= _LEAST_OF_A_NAME and len(longer) == 1 else None
 
 
 def _fold(name: str) -> str:

@@ -97,6 +97,8 @@ class Numeric(metaclass=NumericMeta):
             if trace is None or converted.region is not None:
                 return converted
             return cls.from_value(converted.ir_value())
+        if type(value) is int and own_classes_only():
+            value = _with_bits(cls, value)
         if trace is None:
             return cls.concrete(value)
         if isinstance(value, trace.ir.Value):
@@ -458,6 +460,17 @@ _INSTEAD = {
     "bit_count": "count in a loop: while n: bits += n & 1; n >>= 1",
     "to_bytes": "write (n >> 8 * i) & 255 for byte i",
 }
+
+
+def _with_bits(T: type[Numeric], value: int) -> int:
+    """Return the number of type `T` with the bits that an int has in its width, as -1 of 0xFFFFFFFF
+    for Int32. An int of more bits stays itself. Programs for other DSLs write such constants.
+    """
+    if T.kind is Kind.SIGNED and T.max < value <= 2 * T.max + 1:
+        return value - (1 << T.width)
+    if T.kind is Kind.UNSIGNED and -(T.max // 2) - 1 <= value < 0:
+        return value + (1 << T.width)
+    return value
 
 
 def check_literal(T: type[Numeric], value: Any) -> Number:

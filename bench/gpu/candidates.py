@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from gemm import config_text, seconds
 from shapes import WEAK, Product, chosen, graph_of, name_of
+from weak_products import SHARED_MEMORY, SHORT, WEAK_KERNELS, split, staged
 
 PROCESSORS = 132
-SHARED_MEMORY = 227 * 1024 - 1024
 MOST = 18  # configurations of a product
 ROUNDS = 5
 MICROSECONDS = 800  # of one timing, about
@@ -65,6 +65,7 @@ def arguments():
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--from", dest="rows", help="an output of shapes.py")
     parser.add_argument("--below", type=float, default=1.0)
+    parser.add_argument("--short", action="store_true", help="those of weak_products.py alone")
     parser.add_argument("--most", type=int, default=1000, help="products")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--workers", type=int, default=min(24, os.cpu_count() or 1))
@@ -75,6 +76,8 @@ def arguments():
 def products(options):
     """The products to measure: all of a draw, or some of it, and the weak rows of `shapes.py`."""
     options.part, options.weak, options.float64 = (0, 1), False, False
+    if options.short:
+        return [s for s in SHORT if not options.only or any(t in name_of(*s) for t in options.only)]
     shapes = chosen(options)
     if options.rows:
         slow = {
@@ -114,26 +117,6 @@ def wide_clusters(cfg):
     if not hasattr(cfg, "pingpong") or not hasattr(cfg, "cluster") or hasattr(cfg, "split"):
         return []
     return [replace(cfg, cluster=shape) for shape in ((2, 2), (4, 1), (1, 2))]
-
-
-def staged(rows, columns, consumers, pingpong=False, cluster=(1, 1), **options):
-    """A configuration of the persistent kernel with as many stages as fit."""
-    from basedsl_cute.ops.hopper.config import Config
-
-    free = SHARED_MEMORY - 2048 - options.get("slots", 2) * consumers * 8192
-    options = {"along_m": pingpong, "deferred": not pingpong} | options
-    tile = (rows, columns, 64)
-    stages = min(10, free // ((rows + columns) * 128))
-    return Config(tile, stages, consumers, pingpong, cluster, **options)
-
-
-def split(rows, columns, parts=1, blocks=1, swap=False, sharing=1, stages=16):
-    """A configuration of the kernel for few rows, with as many stages as fit, up to `stages`."""
-    from basedsl_cute.ops.hopper.split_k_gemm import Config
-
-    stages = min(stages, (SHARED_MEMORY // blocks - 2048) // ((rows + columns) * 128))
-    tile = (rows, columns, 64)
-    return Config(tile, stages, rows // 64, parts, swap, sharing=sharing, blocks_per_sm=blocks)
 
 
 def few_rows(m, n, k):
@@ -178,19 +161,6 @@ def filled_rounds(m, n, order):
     return [cfg for _, cfg in sorted(timed, key=lambda found: found[0])][:7]
 
 
-def of_1000():
-    return [
-        *(staged(64, 128, 2, True, c) for c in ((2, 1), (2, 2), (4, 1), (4, 2))),
-        *(staged(128, 64, 2, False, c) for c in ((1, 2), (2, 2), (1, 4), (2, 4), (4, 2))),
-        *(staged(128, 72, 2, False, c) for c in ((1, 2), (2, 2), (4, 2), (2, 1))),
-        *(split(64, 128, sharing=n, blocks=2) for n in (1, 2, 4)),
-        *(split(128, 64, sharing=n, blocks=2) for n in (1, 2, 4)),
-        *(split(128, 72, sharing=n, blocks=2) for n in (2, 4)),
-        *(split(64, 64, sharing=n, blocks=b) for n in (2, 4) for b in (2, 3)),
-        staged(128, 128, 2, False, (2, 2)),
-    ]
-
-
 def small_tiles(m, n):
     """Configurations of the kernel for few rows with blocks that share B, two on a multiprocessor
     where their stages are enough, so that the next kernel's begin before these end.
@@ -205,27 +175,6 @@ def small_tiles(m, n):
             if made.stages >= 3:
                 found.append(made)
     return found
-
-
-def of_512():
-    wide = [staged(128, 256, 2, False, c) for c in ((2, 1), (2, 2), (4, 1), (4, 2))]
-    found = [parts_of(16, c, 2) for c in wide]
-    narrow = [staged(128, 128, 2, False, c) for c in ((2, 1), (1, 2), (2, 2), (4, 1), (4, 2))]
-    found += [parts_of(8, c, s) for c in narrow for s in (1, 2)]
-    found += [parts_of(8, split(128, 128, sharing=n), 2) for n in (1, 2, 4)]
-    return [*found, parts_of(16, staged(256, 128, 2, False, (1, 2)), 2)]
-
-
-def parts_of(*fields):
-    from basedsl_cute.ops.hopper import parallel_split_k
-
-    return parallel_split_k.Config(*fields)
-
-
-WEAK_KERNELS = {
-    (1000, 1000, 1000): of_1000,
-    (512, 512, 65536): of_512,
-}
 
 
 def balanced_tiles(m, n):
@@ -250,7 +199,7 @@ def balanced_tiles(m, n):
             if not 32 <= columns <= widest:
                 continue
             stages = min(
-                10, (SHARED_MEMORY - 2048 - 2 * consumers * 8192) // ((rows + columns) * 128)
+                10, (SHARED_MEMORY - 3072 - 2 * consumers * 8192) // ((rows + columns) * 128)
             )
             tile = (rows, columns, 64)
             options = {"along_m": pingpong, "deferred": not pingpong}

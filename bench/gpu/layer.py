@@ -29,6 +29,7 @@ from basedsl.compiled import Compiled
 from basedsl_cute import ops
 
 ROUNDS, LAUNCHES = 11, 8
+LONG = 5e-3  # seconds of a call from which fewer are enough
 MOST_ERROR = 2e-2  # of bfloat16, relative to the largest magnitude
 
 
@@ -254,23 +255,35 @@ def error(found, wanted):
 def timed(contenders, inputs):
     busy = torch.empty(2**28, device="cuda", dtype=torch.uint8)
     times = {name: [] for name in contenders}
-    for _ in range(ROUNDS):
+    is_long = max(seconds_of_a_call(f, inputs) for f in contenders.values()) > LONG
+    rounds, launches = (5, 2) if is_long else (ROUNDS, LAUNCHES)
+    for _ in range(rounds):
         for name, function in contenders.items():
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             busy.fill_(1)
             busy.fill_(2)
             begin.record()
-            for _ in range(LAUNCHES):
+            for _ in range(launches):
                 function(*inputs)
             end.record()
             torch.cuda.synchronize()
-            times[name].append(begin.elapsed_time(end) * 1e3 / LAUNCHES)
+            times[name].append(begin.elapsed_time(end) * 1e3 / launches)
     return {name: statistics.median(found) for name, found in times.items()}
+
+
+def seconds_of_a_call(function, inputs):
+    """Seconds until a call's result is there."""
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    function(*inputs)
+    torch.cuda.synchronize()
+    return time.perf_counter() - begin
 
 
 def on_the_host(function, inputs, calls=30):
     """Microseconds of a call on the host, while the device works on earlier calls."""
     found = []
+    calls = 3 if seconds_of_a_call(function, inputs) > LONG else calls
     for _ in range(3):
         torch.cuda.synchronize()
         begin = time.perf_counter()
@@ -283,8 +296,7 @@ def on_the_host(function, inputs, calls=30):
 
 def on_the_device(function, inputs, calls=5):
     """Microseconds of a call's kernels, copies and fills, without the gaps between them."""
-    function(*inputs)
-    torch.cuda.synchronize()
+    calls = 2 if seconds_of_a_call(function, inputs) > LONG else calls
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         for _ in range(calls):
             function(*inputs)
@@ -375,7 +387,7 @@ def main():
         row["host"] = {k: on_the_host(f, inputs) for k, f in contenders.items()}
         row["device"] = {k: on_the_device(f, inputs) for k, f in contenders.items()}
         ran.clear()
-        for _ in range(10):
+        for _ in range(2 if row["ours"] > LONG * 1e6 else 10):
             ours(*inputs)
         row["python"] = len(ran)
         failed = failed or row["error"] > MOST_ERROR

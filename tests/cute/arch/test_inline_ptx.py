@@ -123,6 +123,59 @@ def test_programs_run(target, name):
         np.testing.assert_array_equal(x[:32], LANES + 2)
 
 
+@cute.kernel
+def bulk_copies(total: cute.Tensor, source: cute.Tensor):
+    t = cute.arch.thread_idx()[0]
+    s = cute.arch.alloc_smem(cute.Float32, 32, alignment=128)
+    barrier = cute.arch.alloc_smem(cute.Int64, 1)
+    if t == 0:
+        cute.arch.mbarrier_init(barrier, 1)
+    cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
+    if t == 0:
+        ptx = cute.arch.inline_ptx
+        cute.arch.mbarrier_arrive_and_expect_tx(barrier, 128)
+        load = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+        ptx(f"{load} [$0], [$1], $2, [$3];", [s, source.iterator, cute.Int32(128), barrier])
+        cute.arch.mbarrier_wait(barrier, 0)
+        there = ptx("cvta.to.global.u64 $0, $1;", [total.iterator], cute.Int64)
+        add = "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32"
+        for _ in range(2):
+            ptx(f"{add} [$0], [$1], $2;", [there, s, cute.Int32(128)])
+        ptx("cp.async.bulk.commit_group;")
+        ptx("cp.async.bulk.wait_group 0;")
+
+
+def test_bulk_copies(target):
+    @cute.jit
+    def launch(total: cute.Tensor, source: cute.Tensor):
+        bulk_copies(total, source).launch(grid=1, block=32)
+
+    total, source = np.ones(32, np.float32), np.arange(32, dtype=np.float32)
+    launch(total, source)
+    np.testing.assert_array_equal(total, 1 + 2 * source)
+
+
+@pytest.mark.parametrize("kind", [cute.Float16, cute.BFloat16], ids=str)
+def test_additions_of_two_halves(target, kind):
+    name = {cute.Float16: "f16x2", cute.BFloat16: "bf16x2"}[kind]
+
+    @cute.kernel
+    def kernel(x: cute.Tensor):
+        pair = cute.make_rmem_tensor(2, kind)
+        pair[0], pair[1] = kind(1.0), kind(-0.5)
+        word = cute.recast_tensor(pair, cute.Int32)[0]
+        cute.arch.inline_ptx(f"red.global.add.noftz.{name} [$0], $1;", [x.iterator, word])
+
+    @cute.jit
+    def launch(x: cute.Tensor):
+        kernel(x).launch(grid=1, block=32)
+
+    x = np.zeros(2, kind.numpy_dtype)
+    launch(x)
+    assert x.astype(np.float32).tolist() == [32, -16]
+
+
 def test_pairs_of_float32(sim):
     """The target of the other programs may be of before sm_100, which has no `.f32x2`."""
     text = (

@@ -335,7 +335,7 @@ def test_pairs_that_disagree_and_operands_in_use(what, message, monkeypatch):
 
 
 @cute.kernel
-def commit_to_the_other(is_awaited: cute.Constexpr):
+def commit_to_the_other(what: cute.Constexpr):
     b, _, _ = arch.block_idx()
     done = cute.utils.SmemAllocator().allocate_array(cute.Int64, 1)
     with arch.elect_one():
@@ -346,23 +346,27 @@ def commit_to_the_other(is_awaited: cute.Constexpr):
     if b == 0:
         with arch.elect_one():
             arch.tcgen05_commit(done, 2)
-    if cute.const_expr(is_awaited):
+    if cute.const_expr(what == "awaited"):
         if b == 1:
             arch.mbarrier_wait(done, 0)
+    elif cute.const_expr(what == "relaxed"):
+        arch.cluster_arrive_relaxed()
+        arch.cluster_wait()
 
 
-def run_commit_to_the_other(is_awaited):
+def run_commit_to_the_other(what):
     @cute.jit
     def host():
-        commit_to_the_other(is_awaited).launch(grid=(2, 1, 1), block=(32, 1, 1), cluster=(2, 1, 1))
+        commit_to_the_other(what).launch(grid=(2, 1, 1), block=(32, 1, 1), cluster=(2, 1, 1))
 
     cute.compile(host, options="--arch sim")()
 
 
 def test_a_commit_to_a_block_that_may_have_ended():
-    with pytest.raises(DSLError, match="of another block, which may have ended"):
-        run_commit_to_the_other(False)
-    run_commit_to_the_other(True)
+    with pytest.raises(DSLError, match=r"commit is in .* another block, which may have ended"):
+        run_commit_to_the_other("")
+    run_commit_to_the_other("awaited")
+    run_commit_to_the_other("relaxed")
 
 
 @cute.kernel

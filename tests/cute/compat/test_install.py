@@ -55,6 +55,7 @@ ASKING = """
 import numpy as np
 import cutlass
 cute = cutlass
+from cutlass.cute.runtime import from_dlpack
 
 class Divisor:
     def __init__(self, n):
@@ -65,14 +66,16 @@ def kernel(x: cute.Tensor, n: cutlass.Int32):
     x[0], x[1] = Divisor(n).kind, Divisor(3).kind
     x[2] = 2 if isinstance(n, cutlass.Int32) else 1
     x[3] = 2 if isinstance(n, int) else 1
+    if cutlass.const_expr(x.shape[0] > 4):
+        x[4] = cutlass.Int32(0xFFFFFFFE).to(cutlass.Float32)
 
 @cute.jit
 def launch(x: cute.Tensor, n: cutlass.Int32):
     kernel(x, n).launch(grid=1, block=1)
 
-x = np.zeros(4, np.float32)
-launch(x, 3)
-print(x)
+x = np.zeros(5, np.float32)
+launch(from_dlpack(x), 3)
+print(x.tolist())
 """
 
 
@@ -93,10 +96,11 @@ def test_a_program_tells_dynamic_numbers_from_pythons(sim, tmp_path):
     path = tmp_path / "program.py"
     path.write_text(ASKING)
     done = run("-m", "basedsl", "run", "--as", "cutlass", str(path))
-    assert done.stdout == "[5. 7. 2. 1.]\n", done.stderr
-    path.write_text(ASKING.replace("import cutlass\n", "import basedsl_cute as cutlass\n"))
+    assert done.stdout == "[5.0, 7.0, 2.0, 1.0, -2.0]\n", done.stderr
+    ours = ASKING.replace("import cutlass\n", "import basedsl_cute as cutlass\n")
+    path.write_text(ours.replace("cutlass.cute.", "basedsl_cute.").replace("zeros(5", "zeros(4"))
     done = run(str(path))
-    assert done.stdout == "[7. 7. 2. 2.]\n", done.stderr
+    assert done.stdout == "[7.0, 7.0, 2.0, 2.0]\n", done.stderr
 
 
 SPAWNING = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +18,7 @@ from basedsl_cute.ops.flash.captured import Captured
 from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention_backward
 
+FLOAT8 = pytest.importorskip("ml_dtypes").float8_e4m3fn
 pytestmark = pytest.mark.skipif(find_ptxas() is None, reason="no ptxas")
 
 # ptxas of CUDA 13.0 to 13.2 keeps one or two words of a thread in memory in the forward kernels
@@ -58,23 +60,37 @@ def test_the_kernel_by_mma_sync_for_many_queries_spills_nothing(arch, right, mon
     check(128, flash.many_queries_config(right), Variant(right=right), arch)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("head", flash.NARROW_CONFIGS)
+@pytest.mark.parametrize("right", [None, 0])
+def test_the_kernel_for_8_bits_spills_nothing(head, right):
+    config = flash.NARROW_CONFIGS[head][right is None]
+    for by_products in (False, head > 64):
+        variant = Variant(right=right)
+        check(head, replace(config, by_products=by_products), variant, dtype=FLOAT8)
+
+
 def banded(batch, head, q, k):
     return (k <= q and q - k < 20) or (q // 64 == 1 and k < 3)
 
 
-def check(head, config, variant, arch="sm_90a"):
-    x = np.zeros((4, 2, 256, head), np.float16).transpose(2, 3, 1, 0)
+def check(head, config, variant, arch="sm_90a", dtype=np.float16):
+    x = np.zeros((4, 2, 256, head), dtype).transpose(2, 3, 1, 0)
+    out, turned = x, None
+    if dtype is FLOAT8:
+        out = np.zeros((4, 2, 256, head), np.float16).transpose(2, 3, 1, 0)
+        turned = np.zeros((4, 2, head, 256), dtype).transpose(2, 3, 1, 0)
     lse = np.zeros((4, 2, 256), np.float32).transpose(2, 1, 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SpillWarning)  # counted below
         compiled = cute.compile(
             flash._launch,
-            *(x, x, x, x, lse, None, None, None),
+            *(x, x, x, out, lse, None, None, turned),
             *((None,) * 4, (None, None, None, ()), (None,) * 3),
             *(1.0, 1.0, 1, 256, 132, head, head, variant, config, 0),
             options=f"--gpu-arch {arch}",
         )
-    (kernel,) = compiled.resources.values()
+    (kernel,) = (x for name, x in compiled.resources.items() if "forward" in name)
     allowed = FEW_SPILLS if variant.right is None else 0
     if variant.mask is not None:
         allowed *= 2

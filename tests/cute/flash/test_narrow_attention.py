@@ -38,12 +38,16 @@ def check(q, k, v, wanted, factors=(1.0, 1.0, 1.0), **options):
     # Weights have four significant bits, results eight.
     np.testing.assert_allclose(np.float64(out), values, atol=0.03 * abs(values).max())
     # Hopper's wgmma adds products of 8-bit floats with about 14 bits, the simulator with 24.
-    np.testing.assert_allclose(lse, logs, atol=1e-3)
+    is_coarse = getattr(options.get("config"), "by_products", False)  # sums of rounded weights
+    np.testing.assert_allclose(lse, logs, atol=3e-2 if is_coarse else 1e-3)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("keys", [64, 96])
-@pytest.mark.parametrize("options", [{}, {"late": 4, "ahead": True, "computed": 3}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"late": 4, "ahead": True, "computed": 3}, {"by_products": True, "late": 4}],
+)
 def test_a_causal_mask(keys, options):
     q, k, v = normal(1, 70, 2, 64), normal(1, 100, 1, 64, seed=1), normal(1, 100, 1, 64, seed=2)
     check(q, k, v, {"right": 0}, causal=True, config=hopper.Config((64, keys), **options))
@@ -90,7 +94,7 @@ HALF = np.zeros((1, 8, 4, 64), np.float16)
         (Q, {"v_scale": np.ones(4)}, "v_scale is .* of float64, not Float32"),
         (Q, {"config": Config()}, "no kernel for packed or paged sequences, nor by mma.sync"),
         (Q, {"config": hopper.Config((64, 48))}, r"has no tile \(64, 48\)"),
-        (HALF, {"config": hopper.Config(computed=1)}, "computes no weights of Float16"),
+        (HALF, {"config": hopper.Config(computed=1)}, "sums no weights of Float16"),
         (Q, {"seqused_k": np.int32([4])}, "no kernel for packed or paged"),
         (Q, {"out": HALF.copy()}, "out is .* of float16, not .* of bfloat16"),
     ],

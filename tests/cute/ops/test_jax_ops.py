@@ -155,6 +155,24 @@ def test_draws_are_those_from_other_arrays():
             sample(logits, **{"seed": 1} | bad)
 
 
+def test_errors_are_ours_while_tracing():
+    x, integers = normal(4, 40), jnp.ones((4, 40), jnp.int32)
+    calls = [
+        (lambda: softmax(integers), "softmax: x is of int32"),
+        (lambda: softmax(x[0, 0]), "has no rows of elements"),
+        (lambda: topk(x, 41), "k is 41"),
+        (lambda: topk(x, 2.0), "k is 2.0"),
+        (lambda: rms_norm(x, x[0, :3]), "weight is"),
+        (lambda: sample(integers, seed=1), "logits is of int32"),
+        (lambda: matmul(x, x.T, activation="mish"), "activation='mish' is unknown"),
+        (lambda: linear_cross_entropy(x, x, jnp.ones(4)), "targets are of float32"),
+        (lambda: linear_cross_entropy(x, x, jnp.ones(3, jnp.int32)), "3 targets for 4 rows"),
+    ]
+    for call, message in calls:
+        with pytest.raises(DSLError, match=message):
+            call()
+
+
 def test_what_jax_arrays_do_not_have():
     a, b = normal(5, 8), normal(8, 6)
     with pytest.raises(DSLError, match="JAX arrays takes no out"):

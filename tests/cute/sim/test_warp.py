@@ -196,6 +196,24 @@ def test_elect_and_lane_numbers(kernel):
     assert run(kernel, body) == want
 
 
+def test_elect_among_the_lanes_of_a_branch(kernel):
+    """The hardware waits for no lane: it elects among those that are there."""
+    body = """
+    %five = arith.constant 5 : i32
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %high = arith.cmpi sge, %tid, %five : i32
+    %r = scf.if %high -> i32 {
+      %e = nvvm.elect.sync -> i1
+      %chosen = arith.select %e, %one, %zero : i32
+      scf.yield %chosen : i32
+    } else {
+      scf.yield %zero : i32
+    }
+    """
+    assert run(kernel, body, 40) == [int(t in (5, 32)) for t in range(40)]
+
+
 def test_match(kernel):
     body = """
     %three = arith.constant 3 : i32

@@ -97,3 +97,19 @@ def test_partitions_of_an_epilogue(sim, order, dtype):
         dtype, (256, 128), stride_order=(1, 0) if order is ROW else (0, 1), assumed_align=16
     )
     cute.compile(partition, fake, order)
+
+
+@pytest.mark.parametrize(
+    ("columns", "dtype", "is_pair", "swizzle"),
+    [
+        (96, cute.Float16, False, "S<2,3,3>"),  # 64 bytes
+        (96, cute.Float16, True, "S<1,3,3>"),  # 48 columns of each warp are whole 32 bytes
+        (64, cute.Float16, True, "S<3,3,3>"),
+        (80, cute.Float8E4M3FN, False, "S<0,4,3>"),
+        (24, cute.Float32, False, "S<1,2,3>"),
+    ],
+)
+def test_chunks_of_a_swizzle_end_where_a_warp_of_an_epilogue_does(columns, dtype, is_pair, swizzle):
+    tile = sm100.compute_epilogue_tile_shape((64, columns, 64), is_pair, ROW, dtype)
+    assert cute.size(tile[1]) == columns
+    assert str(sm100.make_smem_layout_epi(dtype, ROW, tile, 1).inner) == swizzle

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl import ArrayRecord, DSLRuntimeError, from_dlpack
+from basedsl import ArrayRecord, DSLRuntimeError, DSLTypeError, from_dlpack
 from basedsl_cute.device import driver
 from basedsl_cute.interop.jax.operations import JaxOperation
 from basedsl_cute.ops.array_libraries import library
@@ -34,6 +34,18 @@ def is_jax(x: Any) -> bool:
     """True if `x` is an array of JAX, also one of a function that JAX traces."""
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(x, jax.Array)
+
+
+def check_rows(operation: str, name: str, x: Any) -> None:
+    """Raise DSLTypeError for an array that the operations on rows do not take. What is wrong is
+    told while JAX traces a call: an error while XLA runs it is one of JAX's.
+    """
+    if not x.shape or not x.shape[-1]:
+        raise DSLTypeError(f"{operation}: {name} is {tuple(x.shape)}, and has no rows of elements")
+    if x.dtype.name not in ("float16", "bfloat16", "float32"):
+        raise DSLTypeError(
+            f"{operation}: {name} is of {x.dtype.name}", hint="Float16, BFloat16 or Float32"
+        )
 
 
 @functools.cache

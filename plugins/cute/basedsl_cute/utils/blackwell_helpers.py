@@ -287,16 +287,17 @@ def _output(layout: LayoutEnum, dtype: type[Numeric]) -> choices.EpilogueMatrix:
     return choices.EpilogueMatrix(dtype.width, layout.is_m_major_c())
 
 
-def _epilogue_atom(d: choices.EpilogueMatrix, tile: Any, extents: tuple[int, ...]) -> str:
-    kind = choices.epilogue_smem_atom(d, tile)
-    rows, half = extents[0], extents[1] // 2
-    if d.is_m_major or rows != 2 * WARP_SIZE:
-        return kind
-    # Warps in two columns store a half of the columns each, in whole chunks of the swizzle.
-    chunk = int(algebra.gmma_smem_atom(kind, d.bits).outer.shape[1])
-    if half % chunk and chunk % half:
-        return algebra.widest_smem_atom(True, d.bits, (rows, half))
-    return kind
+def _epilogue_atom(d: choices.EpilogueMatrix, tile: Any) -> str:
+    """Return the canonical layout for an epilogue's tile: of two halves side by side, each of which
+    one column of warps stores, such that its chunks end where a half does.
+    """
+    columns = tile[1]
+    if d.is_m_major or not isinstance(columns, algebra.Layout) or algebra.rank(columns) != 2:
+        return choices.epilogue_smem_atom(d, tile)
+    if algebra.rank(algebra.coalesce(columns)) == 2:  # the halves are apart
+        return choices.epilogue_smem_atom(d, tile)
+    half = int(algebra.size(columns, 0))
+    return algebra.widest_smem_atom(True, d.bits, (int(algebra.size(tile[0])), half))
 
 
 @takes_location
@@ -309,8 +310,8 @@ def make_smem_layout_epi(
     `epi_dtype` is the type of the elements that are stored, `epi_layout` the major mode of C,
     `epi_tile` the tile (M, N), extents or layouts, and `epi_stage` the number of tiles.
     """
+    kind = _epilogue_atom(_output(epi_layout, epi_dtype), epi_tile)
     extents = (*(int(algebra.size(x)) for x in epi_tile), epi_stage)
-    kind = _epilogue_atom(_output(epi_layout, epi_dtype), epi_tile, extents[:2])
     order = (1, 0, 2) if epi_layout.is_m_major_c() else (0, 1, 2)
     atom = tcgen05.make_smem_layout_atom(kind, epi_dtype)
     return algebra.tile_to_shape(atom, extents, order)
@@ -338,7 +339,15 @@ def compute_epilogue_tile_shape(
     c = None
     if elem_ty_c is not None:
         c = _output(layout_d if layout_c is None else layout_c, elem_ty_c)
-    return choices.epilogue_tile((m, n), warps, _output(layout_d, elem_ty_d), c)
+    d = _output(layout_d, elem_ty_d)
+    rows, columns = choices.epilogue_tile((m, n), warps, d, c)
+    half = int(algebra.size(columns)) // 2
+    if warps[1] == 2 and not d.is_m_major and columns == algebra.make_layout(2 * half):
+        chunk = algebra.gmma_smem_atom(choices.epilogue_smem_atom(d, (rows, columns)), d.bits)
+        width = int(algebra.size(chunk.outer.shape, 1))
+        if half % width and width % half:  # `make_smem_layout_epi` takes narrower chunks
+            columns = algebra.Layout((half, 2), (1, half))
+    return rows, columns
 
 
 @takes_location

@@ -170,10 +170,10 @@ class OnlineSoftmax:
         self.largest.fill(LOWEST * arch.fmin(1.0, arch.rcp_approx(above)))
         self.total.fill(0.0)
 
-    def update(self, scores):
+    def update(self, scores, is_summed=True):
         """Make a tile's scores into weights; return what each row's sum of values is scaled by."""
         scales, exponents = self.rise(scores)
-        self.weigh(scores, exponents)
+        self.weigh(scores, exponents, is_summed=is_summed)
         return scales
 
     def rise(self, scores):

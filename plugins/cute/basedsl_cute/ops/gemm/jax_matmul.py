@@ -14,6 +14,7 @@ import numpy as np
 
 from basedsl import DSLTypeError, Numeric
 from basedsl_cute.interop.jax.operations import jax
+from basedsl_cute.ops.gemm.epilogue import FusedEpilogue
 from basedsl_cute.ops.gemm.matmul import matmul
 from basedsl_cute.ops.jax_arrays import jax_operation
 
@@ -44,6 +45,7 @@ def jax_matmul(
         raise DSLTypeError(
             "matmul of JAX arrays takes a number as alpha", hint="multiply a or b by the array"
         )
+    FusedEpilogue(activation)  # an error here, if its name is unknown
     dtype = _result_dtype(a, out_dtype)
     rows, columns = a if a.ndim > 1 else a[None], b if b.ndim > 1 else b[:, None]
     given = {"bias": bias, "residual": residual}

@@ -35,6 +35,7 @@ from basedsl_cute.ops.hopper.attention_rows import (
     box_width,
     boxes_of,
 )
+from basedsl_cute.ops.hopper.attention_sums import TileSums, allocate_ones, write_ones
 from basedsl_cute.ops.hopper.attention_walk import Walk
 from basedsl_cute.ops.hopper.gemm import pin_in_registers
 from basedsl_cute.utils import hopper_helpers as sm90
@@ -69,7 +70,9 @@ class Config:
     Of each eight columns of scores, the last `late` are made into weights behind the wait for the
     values, so that the conversion of the others runs under their exponentials. With `ahead` warps
     wait for the next keys and values before their turn. Of each eight weights of 8 bits,
-    `computed` are made by multiplications, since their exponentials take longer than products.
+    `computed` are made by multiplications, since their exponentials take longer than products; with
+    `by_products` they are summed by products with ones (`ops.hopper.attention_sums`), after they
+    are rounded: the logarithms of sums are coarser.
     `box` is 0, or for packed and paged sequences the keys of one load: a divisor of the tile's
     keys, and of the rows of a page.
     """
@@ -87,6 +90,7 @@ class Config:
     late: int = 0
     ahead: bool = False
     computed: int = 0
+    by_products: bool = False
 
     @property
     def groups(self) -> int:
@@ -151,6 +155,10 @@ def forward_kernel(
     layouts = smem_layouts(dtype, head_k, head_v, cfg)
     sq, sk, sv = (smem.allocate_tensor(dtype, layout, 1024) for layout in layouts)
     notes = smem.allocate_tensor(cute.Int32, cute.make_layout((8, NOTES)), 16)
+    ones: Any = None
+    if cute.const_expr(cfg.by_products):
+        ones = allocate_ones(smem, dtype, cfg)
+        write_ones(ones, thread)
 
     warp = arch.make_warp_uniform(arch.warp_idx())
     agents = pipeline.Agent.Thread
@@ -193,6 +201,9 @@ def forward_kernel(
         coords = as_rows(own_s.partition_C(cute.make_identity_tensor((m, n))))
         sums, by_row = as_rows(acc), as_rows(scores)
         parts = parts_of(scores, cfg)
+        tile_sums: Any = None
+        if cute.const_expr(cfg.by_products):
+            tile_sums = TileSums(ones, (warp // 4 - 1) * 128, cfg)
         scales = cute.make_rmem_tensor((cute.size(sums, mode=[0]),), cute.Float32)
         softmax = OnlineSoftmax(
             cute.size(sums, mode=[0]),
@@ -234,7 +245,7 @@ def forward_kernel(
             warpgroup.wait_group(0)
             stage.release()
             adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1)
-            softmax.update(by_row)
+            softmax.update(by_row, tile_sums is None)
             weights.store(ordered.load().to(dtype).reshape(weights.shape))
             if cute.const_expr(cfg.ahead):
                 if number >= low:
@@ -248,18 +259,18 @@ def forward_kernel(
                 held = at_v.wait_and_advance(True if cfg.ahead else None)
                 if cute.const_expr(cfg.between):
                     rescale(sums, scales)
-                multiply_values(mma_o, acc, operand, rv, held.index)
+                multiply_values(mma_o, acc, operand, rv, held.index, tile_sums)
                 own = number * n
                 number = place.tile_before(number - 1, low, *area, n)
                 give_turn_again(group, number >= low, walk, work, cfg)
                 warpgroup.wait_group(1)
                 stage.release()
                 adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1)
-                factors, bases = softmax.rise(by_row)
+                factors, exponents = softmax.rise(by_row)
                 for r, factor in enumerate(factors):
                     scales[r] = factor
                 for part, is_computed in parts[0]:
-                    softmax.weigh(part, bases, is_computed)
+                    softmax.weigh(part, exponents, is_computed, tile_sums is None)
                 if cute.const_expr(cfg.pinned):
                     # LLVM would sink the sums behind the wait below.
                     pin_in_registers(softmax.total)
@@ -269,22 +280,27 @@ def forward_kernel(
                     at_k.wait()
                 warpgroup.wait_group(0)
                 held.release()
+                if cute.const_expr(cfg.by_products):
+                    tile_sums.add(softmax.total, scales)
                 if cute.const_expr(not cfg.between):
                     rescale(sums, scales)
                 for part, is_computed in parts[1]:
-                    softmax.weigh(part, bases, is_computed)
+                    softmax.weigh(part, exponents, is_computed, tile_sums is None)
                 weights.store(ordered.load().to(dtype).reshape(weights.shape))
             query_stage.release()
             held = at_v.wait_and_advance()
             if cute.const_expr(cfg.between):
                 rescale(sums, scales)
-            multiply_values(mma_o, acc, operand, rv, held.index)
+            multiply_values(mma_o, acc, operand, rv, held.index, tile_sums)
             # Found again, since registers are few in the loop above.
             row, own_head, own_batch, _, _ = read_note(notes, note)
             slot = own_batch if packing is None else packing.query_batch(own_batch)
             places = (walk.sequence_of(own_batch), slot, slot, cute.Boolean(True))
             warpgroup.wait_group(0)
             held.release()
+            if cute.const_expr(cfg.by_products):
+                scales.fill(1.0)
+                tile_sums.add(softmax.total, scales)
             result_scale = None
             if cute.const_expr(dtype.width == 8):
                 result_scale = value_scale
@@ -414,11 +430,13 @@ def multiply_scores(mma, scores, rq, query_stage, rk, stage):
 
 
 @cute.jit
-def multiply_values(mma, acc, weights, rv, stage):
-    """Start O += P V with a stage of values."""
+def multiply_values(mma, acc, weights, rv, stage, sums: cute.Constexpr = None):
+    """Start O += P V with a stage of values, and the `sums` of the weights, if any."""
     mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.fence()
     cute.gemm(mma, acc, weights, rv[None, None, None, stage], acc)
+    if cute.const_expr(sums is not None):
+        sums.multiply(weights)
     warpgroup.commit_group()
 
 
@@ -479,10 +497,10 @@ def forward(
             f"attention on Hopper has no tile {cfg.tile}",
             hint=f"queries are 64, 128 or 192, keys a multiple of {step} up to 256",
         )
-    if cute.const_expr(cfg.computed and dtype.width != 8):
+    if cute.const_expr((cfg.computed or cfg.by_products) and dtype.width != 8):
         raise DSLTypeError(
-            f"attention on Hopper computes no weights of {dtype.__name__} by multiplications",
-            hint="computed= is for elements of 8 bits, whose weights have four significant bits",
+            f"attention on Hopper computes or sums no weights of {dtype.__name__} by products",
+            hint="computed= and by_products= are for elements of 8 bits",
         )
     layouts = smem_layouts(dtype, head_k, head_v, cfg)
     mma_s = sm90.make_trivial_tiled_mma(

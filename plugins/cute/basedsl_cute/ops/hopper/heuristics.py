@@ -75,6 +75,9 @@ _HOPPER = (1.0, 1.2)  # offset (microseconds) and factor on the model of `ops.ho
 _SHARED = {(64, 32): 1.1, (64, 64): 1.12, (128, 16): 0.95, (128, 96): 1.1}
 _PAIRS_OF_64 = 1.2
 _TILES_OF_144 = 0.94  # of 128 rows, where K is contiguous
+# Pairs of tiles along M, where N of the longer operand is contiguous: pieces of 64 columns are
+# loaded as they lie, others in smaller boxes (measured: 512 x 1120 x 2560, 512 x 1536 x 3072).
+_PAIRS_ALONG_N = {(128, 64): 0.8, (64, 96): 1.13}
 _NARROW_PAIRS = 1.3  # of tiles of up to 96 columns in pairs along N, for a K below 4,096
 
 
@@ -311,6 +314,9 @@ def _fastest_hopper(problem: Problem) -> tuple[float, Any]:
             factor = _PAIRS_OF_64
         if rows > 64 and columns <= 96 and cfg.cluster == (1, 2) and problem.k_bits / 16 < 4096:
             factor = _NARROW_PAIRS
+        if not problem.balances and cfg.cluster == (2, 1) and problem.k_bits > 1024 * 16:
+            if (rows, columns) != (64, 96) or _sharing_more(cfg, problem) == cfg:
+                factor *= _PAIRS_ALONG_N.get((rows, columns), 1.0)
         return factor * (_HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once * loading))
 
     best, found = math.inf, None

@@ -142,18 +142,24 @@ def _checked(lib: ArrayLibrary, x: Any, weight: Any, targets: Any) -> tuple[int,
     if element_type(name, "weight", weight) is not element_type(name, "x", x):
         raise DSLTypeError(f"{name}: weight is of {weight.dtype}, and x of {x.dtype}")
     shapes = [tuple(ArrayRecord.of(a).shape) for a in (x, weight, targets)]
-    if [len(s) for s in shapes] != [2, 2, 1] or shapes[0][1] != shapes[1][1]:
-        raise DSLTypeError(
-            f"{name}: x is {shapes[0]}, weight {shapes[1]} and targets {shapes[2]}",
-            hint="they are (rows, K), (V, K) and (rows)",
-        )
-    if shapes[0][0] != shapes[2][0]:
-        raise DSLTypeError(f"{name}: {shapes[2][0]} targets for {shapes[0][0]} rows")
+    check_extents(*shapes)
     if not from_dlpack(*ArrayRecord.of(targets, "targets").dtype).is_integer:
         raise DSLTypeError(f"{name}: targets are of {targets.dtype}", hint="integers")
-    if not shapes[1][0]:
-        raise DSLTypeError(f"{name}: there are no classes")
     return shapes[0][0], shapes[1][0]
+
+
+def check_extents(x: tuple[int, ...], weight: tuple[int, ...], targets: tuple[int, ...]) -> None:
+    """Raise DSLTypeError for arrays whose extents do not fit together."""
+    name = "linear_cross_entropy"
+    if (len(x), len(weight), len(targets)) != (2, 2, 1) or x[1] != weight[1]:
+        raise DSLTypeError(
+            f"{name}: x is {x}, weight {weight} and targets {targets}",
+            hint="they are (rows, K), (V, K) and (rows)",
+        )
+    if x[0] != targets[0]:
+        raise DSLTypeError(f"{name}: {targets[0]} targets for {x[0]} rows")
+    if not weight[0]:
+        raise DSLTypeError(f"{name}: there are no classes")
 
 
 @cute.jit

@@ -9,14 +9,15 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from basedsl import DSLTypeError
 from basedsl_cute.interop.jax.operations import jax
 from basedsl_cute.ops.gemm.jax_matmul import jax_matmul
-from basedsl_cute.ops.jax_arrays import jax_operation
-from basedsl_cute.ops.layer.cross_entropy import loss_and_gradients
+from basedsl_cute.ops.jax_arrays import check_rows, jax_operation
+from basedsl_cute.ops.layer.cross_entropy import check_extents, loss_and_gradients
 from basedsl_cute.ops.layer.norm import norm_backward, norm_into
 from basedsl_cute.ops.layer.rotary import rotary_into
 from basedsl_cute.ops.layer.softmax import softmax_backward, softmax_into
-from basedsl_cute.ops.layer.topk import TopK, topk_into
+from basedsl_cute.ops.layer.topk import TopK, check_k, topk_into
 
 
 def _first(*inputs: Any, **_: Any) -> list[Any]:
@@ -29,7 +30,12 @@ def _first(*inputs: Any, **_: Any) -> list[Any]:
 
 def jax_softmax(x: Any) -> Any:
     """Return the softmax; the argument is that of `softmax`."""
-    return jax_operation(_softmax, _first, (), _softmax_vjp)(x)[0]
+    return jax_operation(_softmax, _softmax_shapes, (), _softmax_vjp)(x)[0]
+
+
+def _softmax_shapes(x: Any) -> list[Any]:
+    check_rows("softmax", "x", x)
+    return [x]
 
 
 def _softmax(outputs: Any, x: Any) -> None:
@@ -58,6 +64,8 @@ def _topk(outputs: Any, x: Any, k: int, largest: bool) -> None:
 
 
 def _topk_shapes(x: Any, k: int, largest: bool) -> list[Any]:
+    check_rows("topk", "x", x)
+    check_k(k, x.shape[-1])
     shape = (*x.shape[:-1], k)
     integers = jax().numpy.arange(0).dtype
     return [jax().ShapeDtypeStruct(shape, kind) for kind in (x.dtype, integers)]
@@ -88,7 +96,13 @@ def _norm(outputs: Any, *arrays: Any, operation: str, eps: float, names: Any) ->
     norm_into(outputs, operation, **given, eps=eps)
 
 
-def _norm_shapes(x: Any, *_: Any, names: Any, **__: Any) -> list[Any]:
+def _norm_shapes(x: Any, *others: Any, operation: str, names: Any, **__: Any) -> list[Any]:
+    check_rows(operation, "x", x)
+    for name, other in zip(names[1:], others, strict=True):
+        check_rows(operation, name, other)
+        wanted = tuple(x.shape if name == "residual" else x.shape[-1:])
+        if tuple(other.shape) != wanted:
+            raise DSLTypeError(f"{operation}: {name} is {tuple(other.shape)}, not {wanted}")
     return [x, x] if "residual" in names else [x]
 
 
@@ -183,7 +197,12 @@ def _loss(outputs: Any, x: Any, weight: Any, targets: Any, ignore_index: int, wa
         outputs[2][...] = found.weight
 
 
-def _loss_shapes(x: Any, weight: Any, *_: Any, wants: bool, **__: Any) -> list[Any]:
+def _loss_shapes(x: Any, weight: Any, targets: Any, *, wants: bool, **__: Any) -> list[Any]:
+    check_extents(*(tuple(one.shape) for one in (x, weight, targets)))
+    if not jax().numpy.issubdtype(targets.dtype, jax().numpy.integer):
+        raise DSLTypeError(
+            f"linear_cross_entropy: targets are of {targets.dtype.name}", hint="integers"
+        )
     f32 = jax().numpy.float32
     sums = jax().ShapeDtypeStruct(weight.shape, f32)
     loss = jax().ShapeDtypeStruct((), f32)

@@ -11,7 +11,7 @@ from typing import Any
 from basedsl import DSLTypeError
 from basedsl_cute.interop.jax.operations import jax
 from basedsl_cute.ops.array_libraries import library
-from basedsl_cute.ops.jax_arrays import is_jax, jax_operation
+from basedsl_cute.ops.jax_arrays import check_rows, is_jax, jax_operation
 from basedsl_cute.ops.layer.sampling import NAMES, check_numbers, draw
 
 
@@ -69,4 +69,5 @@ def _sample(outputs: Any, logits: Any, words: Any, *given: Any, names: Any, numb
 
 
 def _shapes(logits: Any, *_: Any, **__: Any) -> list[Any]:
+    check_rows("sample", "logits", logits)
     return [jax().ShapeDtypeStruct(logits.shape[:-1], jax().numpy.arange(0).dtype)]

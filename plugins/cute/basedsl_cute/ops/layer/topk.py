@@ -70,13 +70,13 @@ def topk(x: Any, k: int, *, largest: bool = True) -> TopK:
     >>> print(values, indices)
     [[9. 9. 3.]] [[1 3 0]]
     """
+    k = operator.index(k) if isinstance(k, np.integer) else k
+    if type(k) is not int:  # before plans are looked up: True and 1.0 are equal to 1
+        raise DSLTypeError(f"topk: k is {k!r}", hint="an integer")
     if is_jax(x):
         from basedsl_cute.ops.layer.jax_layer import jax_topk  # it imports JAX
 
         return TopK(*jax_topk(x, k, largest))
-    k = operator.index(k) if isinstance(k, np.integer) else k
-    if type(k) is not int:  # before plans are looked up: True and 1.0 are equal to 1
-        raise DSLTypeError(f"topk: k is {k!r}", hint="an integer")
     lib = library(x, "topk")
     if lib.records(x):
         from basedsl_cute.ops.layer.torch_topk import torch_topk  # it imports PyTorch
@@ -123,12 +123,17 @@ _plans: PlanCache[_Plan] = PlanCache()
 def _plan(lib: ArrayLibrary, x: Any, k: int, largest: bool) -> _Plan:
     """The plan of a call; an error for arguments that do not fit together."""
     rows, columns = extents_of("topk", "x", x)
+    check_k(k, columns)
+    row = row_plan(lib, "topk", columns, element_type("topk", "x", x), (x,))
+    return _Plan(row, rows, lib.compact(x) is x, largest)
+
+
+def check_k(k: int, columns: int) -> None:
+    """Raise DSLCallError for a number of elements that rows do not have, or that is too large."""
     if not 1 <= k <= min(MOST, columns):
         raise DSLCallError(
             f"topk: k is {k}", hint=f"from 1 to {min(MOST, columns)}, for rows of {columns}"
         )
-    row = row_plan(lib, "topk", columns, element_type("topk", "x", x), (x,))
-    return _Plan(row, rows, lib.compact(x) is x, largest)
 
 
 # Kernels -----------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ They are performed as late as the program lets them, as copies of tensors are (`
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,18 @@ def bulk_load(g: Group, m: Mask, site: Site, to: Any, source: Any, sizes: Any, m
         send_to_mbarrier(g.block, barrier, land)
 
 
-def bulk_store(g: Group, m: Mask, site: Site, to: Any, source: Any, sizes: Any) -> None:
+def bulk_store(
+    g: Group,
+    m: Mask,
+    site: Site,
+    to: Any,
+    source: Any,
+    sizes: Any,
+    reduction: tuple[Any, Callable[[Any, Any], Any]] | None = None,
+) -> None:
     """Copy `sizes` bytes of each lane from the shared address `source` to the global address `to`,
-    in the lane's bulk group.
+    in the lane's bulk group. `reduction` is a NumPy type and what combines the numbers there with
+    those that come.
     """
     for lane in active_lanes(g, m):
         first, at, size = int(to[lane]), int(source[lane]), int(sizes[lane])
@@ -62,15 +72,24 @@ def bulk_store(g: Group, m: Mask, site: Site, to: Any, source: Any, sizes: Any) 
         if g.shadow is not None:
             stamp = races.begin_async_read(g.shadow, g, site, "read by a bulk store", place, lane)
         read = functools.partial(read_shared, g, place, lane, site)
-        write = functools.partial(_put, segment, first - segment.base)
+        write = functools.partial(_put, segment, first - segment.base, reduction)
         target = first - segment.base + np.arange(size)
-        note = functools.partial(note_store, g, segment, target[::4], 4, site, lane)
+        reduces = reduction is not None
+        note = functools.partial(note_store, g, segment, target[::4], 4, site, lane, reduces)
         guard = guard_store(g, segment, target, site, lane, note)
         issue_bulk_store(g, lane, read, write, site, stamp, guard)
 
 
-def _put(segment: Segment, start: int, data: Any) -> None:
-    segment.raw[start : start + data.size] = data.ravel()
+def _put(segment: Segment, start: int, reduction: Any, data: Any) -> None:
+    values = data.ravel()
+    there = slice(start, start + values.size)
+    if reduction is not None:
+        dtype, combine = reduction
+        before = np.ascontiguousarray(segment.raw[there]).view(dtype)
+        with np.errstate(all="ignore"):
+            after = combine(before, np.ascontiguousarray(values).view(dtype))
+        values = after.astype(dtype).view(np.uint8)
+    segment.raw[there] = values
 
 
 def _shared_place(g: Group, at: int, size: int, lane: int, site: Site) -> Any:

@@ -197,11 +197,11 @@ def _check_use(g: Group, block: Block, at: int, site: Site, lane: int, verb: str
         races.check_mbarrier_use(block.shadow, g, site, verb, at - block.shared.base, lane)
 
 
-def check_mbarrier_use(g: Group, block: Block, address: int, lane: int, site: Site) -> None:
-    """Record for the race check that an arrival at an mbarrier of `block` is on its way."""
+def check_commit(g: Group, block: Block, address: int, lane: int, site: Site) -> None:
+    """Record for the race check that a commit is to arrive at an mbarrier of another block."""
     at = address - SHARED_WINDOW if address >= SHARED_WINDOW else address
     find_mbarrier(block, at, g, site, lane)
-    _check_use(g, block, at, site, lane, "arrival")
+    _check_use(g, block, at, site, lane, races.COMMIT)
 
 
 def arrive_after_copies(g: Group, address: Any, counted: bool, m: Mask, site: Site) -> None:

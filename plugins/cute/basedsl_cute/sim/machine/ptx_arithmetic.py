@@ -276,6 +276,16 @@ def _field(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     return PtxArithmetic(kind, (kind, "u32", "u32"), _extract_field(kind[0] == "s"))
 
 
+def _address(base: str, modifiers: list[str]) -> PtxArithmetic | None:
+    """`cvta`: an address of the simulator is the same in its own space and as a generic one."""
+    *spaces, kind = modifiers or [""]
+    space = spaces[1:] if spaces[:1] == ["to"] else spaces
+    known = {"global", "shared", "shared::cta", "shared::cluster", "local", "const", "param"}
+    if kind not in ("u64", "u32") or len(space) != 1 or space[0] not in known:
+        return None
+    return PtxArithmetic(kind, (kind,), lambda x: x)
+
+
 def _insert_field(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     if modifiers != ["b32"]:
         return None
@@ -425,5 +435,5 @@ _FAMILIES: dict[str, Callable[[str, list[str]], PtxArithmetic | None]] = {
     **dict.fromkeys(("abs", "neg"), _sign),
     **dict.fromkeys(("popc", "clz", "brev"), _counting),
     "bfe": _field, "bfi": _insert_field, "shf": _funnel, "setp": _compare, "selp": _select,
-    "mov": _move, "cvt": _convert, "prmt": _permute, "lop3": _logic,
+    "mov": _move, "cvt": _convert, "prmt": _permute, "lop3": _logic, "cvta": _address,
 }  # fmt: skip

@@ -332,6 +332,22 @@ def update(state: _State, one: PtxInstruction, mask: Mask) -> None:
         state.write(target[0], old, mask)
 
 
+def update_halves(state: _State, one: PtxInstruction, mask: Mask) -> None:
+    """`atom d, [a], b` and `red [a], b` of one 16-bit float, or of two in a register."""
+    access = _access(one)
+    operation, dtype = _detail(one)
+    *target, place, value = one.operands
+    word = state.read(value, "b32" if access.shape else "b16")
+    parts = np.ascontiguousarray(word).view(dtype)
+    if access.shape:
+        parts = parts.reshape(-1, 2).T
+    at = state.address(place, access.space)
+    with np.errstate(all="ignore"):
+        old = atomics.atomic_update(state.g, access, operation, at, parts, mask, bool(target))
+    if target:
+        state.write(target[0], np.ascontiguousarray(old.T).view(word.dtype).reshape(-1), mask)
+
+
 def map_address(state: _State, one: PtxInstruction, mask: Mask) -> None:
     """`mapa.shared::cluster d, a, rank`."""
     target, address, rank = one.operands

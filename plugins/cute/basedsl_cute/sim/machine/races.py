@@ -119,10 +119,13 @@ def check_mbarrier_fenced(shadow: ShadowMemory, g: Group, site: Site, at: int, l
         report(g.launch, "races", error)
 
 
+COMMIT = "arrival by tcgen05.commit"
+
+
 def check_visits(launch: SimLaunch, block: Block, barriers: int) -> None:
     """Raise RaceError unless `block`, which has ended, knew that all accesses of other blocks to
     its shared memory were over. All its warps have waited at `barriers` barriers of the cluster: a
-    read is over at the reader's next arrival, a relaxed one too.
+    read is over at the reader's next arrival, a relaxed one too, and so is `COMMIT` taken to be.
     """
     shadow = block.shadow
     if shadow is None:
@@ -132,7 +135,7 @@ def check_visits(launch: SimLaunch, block: Block, barriers: int) -> None:
     ends, reads = clocks[:, SEEN].max(axis=0), clocks[:, READ].max(axis=0)
     for agent, (time, site, verb, thread, arrivals) in shadow.visits.items():
         known = ends[agent] if verb in shadow.writes else max(ends[agent], reads[agent])
-        if time > known and not (verb == "read" and arrivals < barriers):
+        if time > known and not (verb in ("read", COMMIT) and arrivals < barriers):
             error = RaceError(
                 f"this {verb} is in the shared memory of another block, which may have ended",
                 site,

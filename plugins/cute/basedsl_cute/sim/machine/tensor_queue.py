@@ -15,7 +15,7 @@ import numpy as np
 
 from basedsl_cute.sim.errors import SimulationError
 from basedsl_cute.sim.machine import races, tensor_races
-from basedsl_cute.sim.machine.mbarriers import arrive_later, check_mbarrier_use
+from basedsl_cute.sim.machine.mbarriers import arrive_later, check_commit
 from basedsl_cute.sim.machine.state import Block, Group, Mask, PendingTmemWrite, TensorQueue
 from basedsl_cute.sim.machine.tensor_memory import group_blocks
 from basedsl_cute.sim.machine.vector_clock import Stamp
@@ -114,5 +114,5 @@ def commit(g: Group, blocks: int, address: Any, masks: Any, m: Mask, site: Site)
         targets = [block for block in members if mask >> block.rank & 1]
     for block in targets:
         if block is not g.block:  # which may end before this arrives
-            check_mbarrier_use(g, block, int(address[lane]), lane, site)
+            check_commit(g, block, int(address[lane]), lane, site)
         arrive_later(g, int(address[lane]), lane, site, complete, block, queue.stamp)

@@ -19,11 +19,12 @@ from basedsl_cute.sim.translate.types import LLVMStructType, Type, dtype_of
 _MMA = re.compile(
     r"mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)\.row\.col\.(\w+)\.(\w+)\.(\w+)\.\4 [{}$\d, ]+;"
 )
+_ASYNC = re.compile(r"\b(st\.async|cp\.(reduce\.)?async)\b")
 _READS = re.compile(r"\b(ld|atom|ld_reduce)\.|%globaltimer")
 
 
 def _sync(op: Op) -> Sync:
-    return "warp" if "st.async" in op.string("asm_string") else "none"
+    return "warp" if _ASYNC.search(op.string("asm_string")) else "none"
 
 
 def _is_volatile(op: Op) -> bool:

@@ -7,10 +7,14 @@ waits or jumps is not parsed: the error names the instruction.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import struct
 from collections.abc import Sequence
 from typing import Any
+
+import ml_dtypes
+import numpy as np
 
 from basedsl_cute.sim.machine import ptx_program as ptx
 from basedsl_cute.sim.machine.access import (
@@ -20,6 +24,7 @@ from basedsl_cute.sim.machine.access import (
     MemoryAccess,
 )
 from basedsl_cute.sim.machine.ptx_arithmetic import DTYPES, PtxArithmetic, arithmetic_of
+from basedsl_cute.sim.machine.ptx_bulk import bulk_effect
 from basedsl_cute.sim.machine.ptx_multicast import multicast_effect
 from basedsl_cute.sim.site import Site
 
@@ -155,7 +160,7 @@ def _number(text: str) -> int | float:
 _OPERANDS: dict[Any, tuple[int, ...]] = {
     ptx.vote: (3,), ptx.elect: (2,), ptx.shuffle: (5,), ptx.reduce: (3,), ptx.load: (2,),
     ptx.store: (2,), ptx.update: (2, 3), ptx.map_address: (3,), ptx.store_async: (3,),
-    ptx.active_mask: (1,), ptx.sync_warp: (1,),
+    ptx.active_mask: (1,), ptx.sync_warp: (1,), ptx.update_halves: (2, 3),
 }  # fmt: skip
 _SILENT = re.compile(
     r"(fence|membar)(\..*)?|prefetch(u)?\..*|nanosleep\.u32|griddepcontrol\.launch_dependents|"
@@ -164,6 +169,8 @@ _SILENT = re.compile(
 _ATOMIC = {
     "exch": 0, "add": 1, "and": 3, "or": 5, "xor": 6, "max": 7, "min": 8, "inc": 15, "dec": 16,
 }  # fmt: skip
+_HALVES = {name + pair: dtype for pair in ("", "x2") for name, dtype in
+           (("f16", np.float16), ("bf16", ml_dtypes.bfloat16))}  # fmt: skip
 _REDUX = {"add": "add", "and": "and", "or": "or", "xor": "xor", "min": "min", "max": "max"}
 _ORDERS = {"weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "cta", "cluster",
            "gpu", "sys", "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1::no_allocate",
@@ -198,6 +205,8 @@ def _effect(opcode: str, site: Site) -> ptx.PtxEffect | None:
         return multicast_effect(rest, site, _memory)
     if base in ("atom", "red"):
         return _update(rest, site)
+    if base == "cp":
+        return bulk_effect(opcode)
     return None
 
 
@@ -224,6 +233,8 @@ def _access(base: str, rest: list[str], site: Site) -> ptx.PtxEffect | None:
 
 
 def _update(rest: list[str], site: Site) -> ptx.PtxEffect | None:
+    if rest[-3:-1] == ["add", "noftz"] and rest[-1] in _HALVES:
+        return _update_halves(rest[:-3], rest[-1], site)
     *modifiers, operation, kind = rest
     space = [m for m in modifiers if m in _SPACES]
     if operation not in _ATOMIC or kind not in DTYPES or not set(modifiers) - set(space) <= _ORDERS:
@@ -239,6 +250,19 @@ def _update(rest: list[str], site: Site) -> ptx.PtxEffect | None:
     order = {"relaxed"} | set(modifiers)  # the default
     access = _memory(kind, (), _SPACES[space[0]] if space else 0, site, "atomic update", order)
     return ptx.PtxEffect(ptx.update, access, (number, kind))
+
+
+def _update_halves(modifiers: list[str], kind: str, site: Site) -> ptx.PtxEffect | None:
+    space = [m for m in modifiers if m in _SPACES]
+    if not set(modifiers) - set(space) <= _ORDERS:
+        return None
+    shape = (2,) if kind.endswith("x2") else ()
+    where = _SPACES[space[0]] if space else 0
+    order = {"relaxed"} | set(modifiers)
+    access = _memory("b16", shape, where, site, "atomic update", order)
+    dtype = np.dtype(_HALVES[kind])
+    access = dataclasses.replace(access, dtype=dtype, element=kind.removesuffix("x2"))
+    return ptx.PtxEffect(ptx.update_halves, access, (_ATOMIC["add"], dtype))
 
 
 def _memory(
