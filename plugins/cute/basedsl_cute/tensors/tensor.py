@@ -33,8 +33,8 @@ from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import define, note_access
 from basedsl_cute.dialect.cute_trace import cute_trace
 from basedsl_cute.dialect.ops import Load, Store
+from basedsl_cute.hardware.other_names import tensor_attribute_instead
 from basedsl_cute.tensors import origin
-from basedsl_cute.tensors.attribute_hint import attribute_hint
 from basedsl_cute.tensors.bounds_checks import (
     check_coordinate,
     check_element,
@@ -106,7 +106,10 @@ class NoVector:
             )
         if name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        raise DSLAttributeError(f"a tensor has no '{name}'", hint=attribute_hint(type(self), name))
+        kind: Any = type(self)
+        raise DSLAttributeError(
+            f"a tensor has no '{name}'", hint=tensor_attribute_instead(kind, name)
+        )
 
     def _refuse_numpy(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise DSLTypeError(
