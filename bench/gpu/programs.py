@@ -27,6 +27,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 import basedsl_cute as cute
 from basedsl_cute import ops
 from basedsl_cute.ops.ampere import attention as ampere
+from basedsl_cute.ops.flash.attention import many_queries_config
 from basedsl_cute.runtime import from_dlpack
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "cute"))
@@ -325,14 +326,13 @@ def attentions():
                 exact, 2e-3, goal=goal,
             )  # fmt: skip
         result = poisoned(batches, length, heads, d)
-        for tile in ((64, 64), (128, 64), (128, 48)):
-            config = ampere.Config(tile)
+        for config in (ampere.Config((64, 64)), many_queries_config(0 if causal else None)):
             ours = lambda c=config, r=result, m=causal: ops.attention(  # noqa: E731
                 q, k, v, causal=m, out=r, config=c
             )
             result.fill_(float("nan"))
             yield Case(
-                f"ops.attention by mma.sync, {tile}{text}", work, "TFLOP/s",
+                f"ops.attention by mma.sync, {config.tile}{text}", work, "TFLOP/s",
                 {"ours": ours, **peers}, result, exact, 2e-3, goal=goal,
             )  # fmt: skip
         result = poisoned(batches, length, heads, d)

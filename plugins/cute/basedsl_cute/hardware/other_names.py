@@ -5,6 +5,10 @@ Keys are folded: without case and underscores, so `threadIdx` and `thread_idx` a
 
 from __future__ import annotations
 
+import functools
+
+from basedsl import closest_name
+
 _THREAD = "cute.arch.thread_idx(), a tuple (x, y, z)"
 _BLOCK = "cute.arch.block_idx(), a tuple (x, y, z)"
 _SHARED = "cute.utils.SmemAllocator().allocate_tensor(cute.Float32, layout)"
@@ -221,3 +225,12 @@ def instead_of(name: str) -> str | None:
     >>> instead_of("make_layout")
     """
     return _FOLDED.get(fold(name))
+
+
+@functools.lru_cache(maxsize=64)  # a search takes 0.1 ms, and `hasattr` asks for one each time
+def tensor_attribute_instead(kind: type, name: str) -> str:
+    """Return what to write for an attribute that tensors, of the class `kind`, do not have."""
+    near = closest_name(name, [one for one in dir(kind) if not one.startswith("_")])
+    if near is not None and name not in OF_TENSORS:
+        return f"did you mean x.{near}?"
+    return OF_TENSORS.get(name, "a tensor has x.shape, x.stride, x.layout, x.iterator, x.load()")

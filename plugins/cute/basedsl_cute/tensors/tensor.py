@@ -7,7 +7,6 @@ access itself one `cute.load` or `cute.store`. A tensor is a *view* of the algeb
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from basedsl import (
     Int64,
     Numeric,
     Trace,
-    closest_name,
     current_trace,
     current_trace_or_none,
     is_dynamic,
@@ -35,7 +33,7 @@ from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import define, note_access
 from basedsl_cute.dialect.cute_trace import cute_trace
 from basedsl_cute.dialect.ops import Load, Store
-from basedsl_cute.hardware.other_names import OF_TENSORS
+from basedsl_cute.hardware.other_names import tensor_attribute_instead
 from basedsl_cute.tensors import origin
 from basedsl_cute.tensors.bounds_checks import (
     check_coordinate,
@@ -109,7 +107,9 @@ class NoVector:
         if name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         kind: Any = type(self)
-        raise DSLAttributeError(f"a tensor has no '{name}'", hint=_attribute_hint(kind, name))
+        raise DSLAttributeError(
+            f"a tensor has no '{name}'", hint=tensor_attribute_instead(kind, name)
+        )
 
     def _refuse_numpy(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise DSLTypeError(
@@ -119,14 +119,6 @@ class NoVector:
         )
 
     __array__ = __array_ufunc__ = __array_function__ = _refuse_numpy
-
-
-@functools.lru_cache(maxsize=64)  # a search takes 0.1 ms, and `hasattr` asks for one each time
-def _attribute_hint(kind: type, name: str) -> str:
-    near = closest_name(name, [one for one in dir(kind) if not one.startswith("_")])
-    if near is not None and name not in OF_TENSORS:
-        return f"did you mean x.{near}?"
-    return OF_TENSORS.get(name, "a tensor has x.shape, x.stride, x.layout, x.iterator, x.load()")
 
 
 class Tensor(NoVector):
