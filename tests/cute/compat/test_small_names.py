@@ -376,3 +376,32 @@ def test_requests_of_launch_control_by_their_other_names():
     out = np.zeros(300, np.int32)
     cute.compile(run, out, options="--arch sim")(out)
     assert (out == 1).all()
+
+
+def test_import_paths_of_classes():
+    from basedsl_cute import atom, base_dsl, core, cutlass_dsl
+
+    assert (
+        atom.CopyAtom is cute.CopyAtom is core.CopyAtom and core.make_swizzle is cute.make_swizzle
+    )
+    assert isinstance(cute.nvgpu.CopyUniversalOp(), atom.CopyOp)
+    assert isinstance(cute.nvgpu.MmaUniversalOp(cute.Float32), atom.MmaOp)
+    assert base_dsl.Arch is cutlass_dsl.Arch is arch.Arch
+    assert base_dsl.extract_mlir_values is cute.extract_mlir_values
+
+    @cute.jit
+    def host(n: cute.Int32):
+        return n + 1
+
+    compiled = cute.compile(host, 1)
+    assert isinstance(compiled, cutlass_dsl.JitCompiledFunction) and compiled(2) == 3
+
+
+def test_a_slice_of_a_tiled_copy_has_its_attributes():
+    copy = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32)
+    tiled = cute.make_tiled_copy_tv(copy, cute.make_layout((4, 8)), cute.make_layout((1, 4)))
+    part = tiled.get_slice(3)
+    assert part.size == 32 and part.tiler_mn == tiled.tiler_mn
+    assert part.get_slice(5) == tiled.get_slice(5)
+    with pytest.raises(AttributeError, match="no attribute 'tiler'"):
+        part.tiler  # noqa: B018

@@ -272,7 +272,9 @@ class TiledCopy:
 
 @dataclass(frozen=True)
 class ThrCopy:
-    """The slice of `tiled_copy` that the thread `thr_idx`, from 0 on, copies."""
+    """The slice of `tiled_copy` that the thread `thr_idx`, from 0 on, copies; it has the attributes
+    of the tiled copy too: `atom`, `size`, `get_slice` of another thread, ...
+    """
 
     tiled_copy: TiledCopy
     thr_idx: Any
@@ -281,6 +283,11 @@ class ThrCopy:
     def atom(self) -> CopyAtom:
         """The atom of the tiled copy."""
         return self.tiled_copy.atom
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.tiled_copy, name)
 
     @takes_location
     def partition_S(self, src: Tensor) -> Tensor:

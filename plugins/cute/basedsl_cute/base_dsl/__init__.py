@@ -4,9 +4,22 @@ import importlib
 from typing import Any
 
 from basedsl_cute.compat.base_dsl import BaseDSL, CuTeDSL, JitArgument
+from basedsl_cute.compat.mlir_values import (
+    extract_mlir_values,
+    get_mlir_types,
+    new_from_mlir_values,
+)
 from basedsl_cute.hardware.arch_enum import Arch
 
-__all__ = ["Arch", "BaseDSL", "CuTeDSL", "JitArgument"]
+__all__ = [
+    "Arch",
+    "BaseDSL",
+    "CuTeDSL",
+    "JitArgument",
+    "extract_mlir_values",
+    "get_mlir_types",
+    "new_from_mlir_values",
+]
 
 _MODULES = (
     "arch",

@@ -35,6 +35,7 @@ from basedsl_cute.compat.mlir_values import (
 from basedsl_cute.compat.numeric_types import *  # noqa: F403
 from basedsl_cute.compat.user_op import dsl_user_op
 from basedsl_cute.device.driver import DSLCudaRuntimeError
+from basedsl_cute.dsl.compiled import CuteCompiled as JitCompiledFunction
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.dsl.toolkit import target_version
 from basedsl_cute.hardware.arch_enum import Arch
@@ -69,6 +70,7 @@ __all__ = [
     "DSLCudaRuntimeError",
     "DSLRuntimeError",
     "JitArgument",
+    "JitCompiledFunction",
     "NumericMeta",
     "T",
     "all",

@@ -14,8 +14,8 @@ ROOT = "basedsl_cute"
 
 #: The modules of this package that users import by their paths.
 PUBLIC = (
-    "_tvm_ffi_args_spec_converter", "arch", "base_dsl", "core", "cuda", "cutlass_dsl", "math",
-    "nvgpu", "pipeline", "runtime", "tensor", "testing", "torch", "typing", "utils",
+    "_tvm_ffi_args_spec_converter", "arch", "atom", "base_dsl", "core", "cuda", "cutlass_dsl",
+    "math", "nvgpu", "pipeline", "runtime", "tensor", "testing", "torch", "typing", "utils",
 )  # fmt: skip
 
 
