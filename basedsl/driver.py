@@ -117,11 +117,16 @@ class Driver:
     def _from_disk(self, call: BoundCall, guards: Guards, entry: DiskEntry) -> Compiled | None:
         """Load the code of a disk-cache entry; None if it is empty or cannot be loaded."""
         clock = Clock()
+        # Both are made when they are asked for, and keep none of the call's arrays meanwhile.
+        settings, described = call.settings, call._replace(values=[])
         # An entry that does not match its key (e.g. written by an older version) is ignored.
         with contextlib.suppress(DSLRuntimeError, ValueError, LookupError, AttributeError):
             with clock("read"):
-                pipeline = pipeline_of(self.language, call)
-                found = entry.read(call, pipeline, lambda: self.contexts.of(call.settings))
+                found = entry.read(
+                    call,
+                    lambda: pipeline_of(self.language, described),
+                    lambda: self.contexts.of(settings),
+                )
             if found is not None:
                 results, stages = found
                 built = Built(stages, results, guards, call.function.staged_source)

@@ -1,18 +1,19 @@
 """Registers, spills and compile times of the attention kernels, by ptxas, without a GPU.
 
-    python bench/attention_code.py [--only TEXT]
+    python bench/attention_code.py [--only TEXT] [--repeat N]
 
 Each row is one kernel for sm_90a, compiled in a process of its own without a disk cache: the
 forward pass of Hopper with the tiles that `ops.attention` takes, and those by mma.sync. `cold` is
 the time from the call to the machine code, with MLIR and LLVM loaded in it, after the program's
 imports; `processor` is the processor time of it, ptxas included; `again` is the time of a second
-compilation in the same process. All are seconds.
+compilation in the same process. All are seconds, medians of N processes (1).
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import subprocess
 import sys
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
@@ -72,9 +73,23 @@ def row(kind: str, head: int, right: int | None, config: Any) -> str:
     )
 
 
+def median_row(command: list[str], repeat: int) -> str:
+    """Run a row in processes of its own, one after the other: its text, with medians of times."""
+    environment = os.environ | {"BASEDSL_CACHE": "0"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    runs = []
+    for _ in range(repeat):
+        done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
+        runs.append(done.stdout.decode().strip(" |\n").split(" | "))
+    times = list(zip(*runs, strict=True))[-3:]
+    medians = [f"{statistics.median(map(float, one)):.2f}" for one in times]
+    return f"| {' | '.join([*runs[0][:-3], *medians])} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help='rows that begin so, as in "hopper 128"')
+    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="processes a row (1)")
     parser.add_argument("--row", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     found = kernels()
@@ -86,12 +101,10 @@ def main() -> None:
         "| kernel | head | causal | tile | registers | spilled bytes | smem | cold | processor "
         "| again |\n|---|---|---|---|---|---|---|---|---|---|"
     )
-    environment = os.environ | {"BASEDSL_CACHE": "0"}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     for number, (kind, head, _, _) in enumerate(found):
         if f"{kind} {head}".startswith(options.only):
             command = [sys.executable, __file__, "--row", str(number)]
-            subprocess.run(command, env=environment, check=True)
+            print(median_row(command, options.repeat), flush=True)
 
 
 if __name__ == "__main__":

@@ -26,10 +26,14 @@ class DiskEntry(NamedTuple):
     language: Language
 
     def read(
-        self, call: BoundCall, pipeline: Pipeline, context: Callable[[], MLIRContext]
+        self,
+        call: BoundCall,
+        pipeline: Callable[[], Pipeline],
+        context: Callable[[], MLIRContext],
     ) -> tuple[Results, Stages] | None:
         """Return the results and stages that a process wrote here; None if the entry is empty.
-        `context` makes the MLIR context, which only printing a module needs.
+        `pipeline` makes the pipeline, for who asks the stages for it, and `context` the MLIR
+        context, which only printing a module needs.
         """
         content = self.store.read(self.key)
         return deserialize(content, call.arguments, pipeline, context) if content else None

@@ -116,11 +116,12 @@ def read_header(content: bytes) -> dict[str, Any]:
 def deserialize(
     content: bytes,
     arguments: Sequence[ArgumentType],
-    pipeline: Pipeline,
+    pipeline: Callable[[], Pipeline],
     context: Callable[[], MLIRContext],
 ) -> tuple[Results, Stages]:
     """Return the results and stages that `serialize` was given, for a call with equal `arguments`,
-    which get their storage. `context` makes the MLIR context, which only printing a module needs.
+    which get their storage. `pipeline` makes the pipeline of the stages, and `context` the MLIR
+    context, which only printing a module needs; neither is called here.
     """
     head = read_header(content)
     stages = read_stages(content, pipeline, context)
@@ -131,7 +132,9 @@ def deserialize(
     return results, stages
 
 
-def read_stages(content: bytes, pipeline: Pipeline, context: Callable[[], MLIRContext]) -> Stages:
+def read_stages(
+    content: bytes, pipeline: Callable[[], Pipeline], context: Callable[[], MLIRContext]
+) -> Stages:
     """Return the outputs of the stages in an entry."""
     head = read_header(content)
     at = content.index(b"\n") + 1

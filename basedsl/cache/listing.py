@@ -41,7 +41,7 @@ class CachedCompilation:
         """The outputs of the stages. Printing a module loads the DSL."""
         if self._stages is None:
             context = lambda: plugin_manager().get_dsl(self.dsl).mlir  # noqa: E731
-            self._stages = read_stages(self._content, Pipeline("cached"), context)
+            self._stages = read_stages(self._content, lambda: Pipeline("cached"), context)
         return self._stages
 
     @property

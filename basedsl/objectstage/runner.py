@@ -37,13 +37,22 @@ class Stages:
     `diagnostics` are MLIR's warnings and remarks.
     """
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self.pipeline = pipeline
+    def __init__(self, pipeline: Pipeline | Callable[[], Pipeline]) -> None:
+        self._pipeline = pipeline
         self.outputs: dict[str, Snapshot] = {}
         self.seconds: dict[str, float] = {}
         self.artifact: bytes | str | None = None
         self.artifacts: dict[str, bytes | str] = {}
         self.diagnostics: list[Diagnostic] = []
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline. Code from the disk cache has its own made when it is asked for: importing
+        what lowers takes longer than loading the code.
+        """
+        if not isinstance(self._pipeline, Pipeline):
+            self._pipeline = self._pipeline()
+        return self._pipeline
 
     def __repr__(self) -> str:
         return f"Stages({self.pipeline.name!r}: {', '.join(self.outputs)})"

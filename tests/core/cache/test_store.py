@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from basedsl import DSL, Constexpr, Language, cli
+from basedsl import DSL, Constexpr, Language, Pipeline, cli
 from basedsl.cache import CacheStore
 from basedsl.plugin import PluginManager
 
@@ -57,6 +57,26 @@ def test_a_loaded_function_shows_what_a_compiled_one_shows(cache_folder: Path) -
     assert loaded[0].source == built[0].source
     assert [two(i, (i, 2)) for i in range(5)] == [one(i, (i, 2)) for i in range(5)]
     assert second.counts["compiled"] == 0
+
+
+def test_a_loaded_function_has_its_pipeline_made_when_asked(
+    cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    DSL(Plain()).jit(scale)(3, (1, 2))
+    asked = []
+
+    def pipeline(self: Plain, settings: Any) -> Pipeline:
+        asked.append(settings)
+        return Language.pipeline(self, settings)
+
+    monkeypatch.setattr(Plain, "pipeline", pipeline)
+    loaded = DSL(Plain()).jit(scale)
+    assert loaded(3, (1, 2))["x"] == 6
+    (variants,) = loaded.variants.by_key.values()
+    assert not asked
+    assert "entry" in [step.name for step in variants[0].stages.pipeline]
+    assert variants[0].stages.pipeline is variants[0].stages.pipeline
+    assert len(asked) == 1
 
 
 def test_a_loaded_function_is_guarded(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

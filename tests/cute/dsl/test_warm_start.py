@@ -38,6 +38,8 @@ assert (y == x[::-1] * 8 + 1).all(), y
 heavy = (
     "numba_cuda_mlir", "mlir", "llvmlite", "basedsl.prestage.rewriter",
     "basedsl_cute.sim.translate.rule_table", "basedsl_cute.sim.translate.emitter",
+    "basedsl_cute.dsl.pipelines", "basedsl_cute.lowering.kernel.rules",
+    "basedsl.objectstage.lowering",
 )
 classes = [name for name in sys.modules if name.endswith("_ops_gen")]
 print(json.dumps([dict(CUTE.counts), [name for name in heavy if name in sys.modules], classes]))

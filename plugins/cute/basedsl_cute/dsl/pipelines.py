@@ -74,7 +74,6 @@ def gpu_pipeline(target: Target, options: KernelOptions = KernelOptions()) -> Pi
     from basedsl_cute.lowering.ptx.codegen import LINE_TABLES, TO_NVVM, Assemble, EmitPTX
     from basedsl_cute.lowering.ptx.link import bitcode_of, check_libraries, linked_of
     from basedsl_cute.lowering.ptx.ptx_only import PtxOnly
-    from basedsl_cute.lowering.ptx.sass import Disassemble
 
     check_libraries(options.libraries)
     linked, bitcode = linked_of(options.libraries), bitcode_of(options.libraries)
@@ -103,13 +102,16 @@ def gpu_pipeline(target: Target, options: KernelOptions = KernelOptions()) -> Pi
                 Step("cubin", assemble, verify=False, suffix=".cubin"),
                 Step("resources", resource_report, suffix=".txt"),
             ),
-            *_when(
-                has_ptxas and options.sass is not None,
-                Step("sass", Disassemble(options.sass or ""), verify=False, suffix=".sass"),
-            ),
+            *(_machine_code_text(options.sass) if has_ptxas and options.sass is not None else ()),
         ),
         input="cute",
     )
+
+
+def _machine_code_text(arguments: str) -> tuple[Step, ...]:
+    from basedsl_cute.lowering.ptx.sass import Disassemble  # few ask for it
+
+    return (Step("sass", Disassemble(arguments), verify=False, suffix=".sass"),)
 
 
 def simulator_pipeline(target: Target, opt_level: int = 2) -> Pipeline:

@@ -4,19 +4,22 @@ from extents, strides and addresses, without reading it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 
-class Footprint(NamedTuple):
+@dataclass(frozen=True)
+class Footprint:
     """The extents and strides of an array, in elements, and the bytes of an element."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     size: int
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[int, int]:
         """The bytes from the first element to the lowest one, and to the end of the highest."""
         if 0 in self.shape:
@@ -26,7 +29,8 @@ class Footprint(NamedTuple):
 
     def shares(self, address: int, other: Footprint, its: int) -> bool:
         """True if elements have bytes in common, of this array at `address` and of another one."""
-        (low, high), (its_low, its_high) = self.bounds, other.bounds
+        low, high = self.bounds
+        its_low, its_high = other.bounds
         if address + high <= its + its_low or its + its_high <= address + low:
             return False
         return bool(np.shares_memory(self._at(address), other._at(its)))
