@@ -263,10 +263,10 @@ def test_loads_of_tensor_memory_are_waited_for():
 def one_instruction_each(x: cute.Tensor, words: cute.Tensor, wide: cute.Tensor):
     t = arch.thread_idx()[0]
     a, b = x[t, 0], x[t, 1]
-    x[t, 2] = arch.fmax(a, b, abs=True)
+    x[t, 2] = arch.fmax(a, b, abs=True, ftz=True)
     x[t, 3] = arch.fmin(a, b, abs=True)
     x[t, 4] = cute.math.sqrt(cute.math.abs(a), approx=True)
-    x[t, 5] = cute.math.roundeven(b)
+    x[t, 5] = cute.math.roundeven(cute.math.max(b, -3.0, ftz=True))
     x[t, 6], x[t, 7] = arch.exp_packed_f32x2((a, b))
     p, q, r = words[t, 0], words[t, 1], words[t, 2]
     words[t, 3] = arch.lop3(p, q, r, (0xF0 & 0xCC) | 0xAA)
@@ -405,3 +405,23 @@ def test_a_slice_of_a_tiled_copy_has_its_attributes():
     assert part.get_slice(5) == tiled.get_slice(5)
     with pytest.raises(AttributeError, match="no attribute 'tiler'"):
         part.tiler  # noqa: B018
+
+
+def test_keywords_of_functions(sim):
+    nearest = cute.math.RoundingMode.NEAREST_EVEN
+
+    @cute.kernel
+    def kernel(x: cute.Tensor):
+        x[1] = cute.math.exp2(x[0], approx=True, ftz=True)
+        x[2] = cute.math.tanh(x[0], approx=False)
+        x[3] = cute.math.fma(x[0], x[0], 1.0, rounding=nearest, ftz=False)
+
+    @cute.jit
+    def run(x: cute.Tensor):
+        kernel(x).launch(grid=1, block=1)
+
+    x = np.full(4, 1.5, np.float32)
+    run(x)
+    np.testing.assert_allclose(x[1:], [2**1.5, np.tanh(1.5), 3.25], rtol=1e-6)
+    with pytest.raises(DSLTypeError, match="rounds to nearest even, not by rm"):
+        cute.math.fma(1.0, 2.0, 3.0, rounding="rm")

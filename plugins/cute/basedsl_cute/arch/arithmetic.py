@@ -26,21 +26,21 @@ from basedsl_cute.tensors.vector_ops import combine
 
 
 @takes_location
-def fmax(a: Any, b: Any, *, abs: bool = False) -> Any:
+def fmax(a: Any, b: Any, *, abs: bool = False, ftz: bool = False) -> Any:
     """Return the larger of two Float32 (PTX `max.f32`): of a NaN and a number, the number.
 
     `a` and `b` are numbers or vectors (`TensorSSA`), converted to Float32; vectors broadcast. With
-    `abs` it is the larger of their absolute values.
+    `abs` it is the larger of their absolute values. `ftz` lets subnormal ones be zero.
     """
     return elementwise(lambda x, y: combine("max", x, y), _float(a, abs), _float(b, abs))
 
 
 @takes_location
-def fmin(a: Any, b: Any, *, abs: bool = False) -> Any:
+def fmin(a: Any, b: Any, *, abs: bool = False, ftz: bool = False) -> Any:
     """Return the smaller of two Float32 (PTX `min.f32`): of a NaN and a number, the number.
 
     `a` and `b` are numbers or vectors (`TensorSSA`), converted to Float32; vectors broadcast. With
-    `abs` it is the smaller of their absolute values.
+    `abs` it is the smaller of their absolute values. `ftz` lets subnormal ones be zero.
     """
     return elementwise(lambda x, y: combine("min", x, y), _float(a, abs), _float(b, abs))
 

@@ -4,11 +4,13 @@ Each takes dynamic numbers, Python numbers or `TensorSSA` vectors, and returns t
 operand: integers become Float32, Float16 and BFloat16 are computed in Float32 and rounded. Vectors
 broadcast. `fastmath=True` lets the target use approximate instructions; exp and exp2 of Float32
 then flush results below the normal floats to zero. The functions can be used in functions that
-are compiled, and raise DSLError elsewhere.
+are compiled, and raise DSLError elsewhere. `approx` is another name of `fastmath`; `ftz` says that
+subnormal numbers may become zero, which they need not.
 """
 
 from __future__ import annotations
 
+import enum
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -44,17 +46,19 @@ def _dynamic(x: Any) -> Any:
 _OPERANDS = """
 
     Operands are numbers or vectors (`TensorSSA`), the result is of their type; an integer known
-    while compiling becomes a Float32. With `fastmath` the GPU may use approximate instructions.
+    while compiling becomes a Float32. With `fastmath` the GPU may use approximate instructions{}.
     """
+_OTHERS = "; so\n    it may with `approx`, and with `ftz` subnormal numbers may become zero"
 
 
 def _unary(op: str, doc: str) -> Callable[..., Any]:
     @takes_location
-    def function(x: Any, fastmath: bool = False) -> Any:
-        return elementwise(lambda v: elementary(op, v, fastmath=fastmath), _dynamic(x))
+    def function(x: Any, fastmath: bool = False, *, approx: bool = False, ftz: bool = False) -> Any:
+        fast = fastmath or approx
+        return elementwise(lambda v: elementary(op, v, fastmath=fast), _dynamic(x))
 
     function.__name__ = function.__qualname__ = op.partition(".")[2]
-    function.__doc__ = doc + _OPERANDS
+    function.__doc__ = doc + _OPERANDS.format(_OTHERS)
     return function
 
 
@@ -66,7 +70,7 @@ def _binary(op: str, doc: str) -> Callable[..., Any]:
         )
 
     function.__name__ = function.__qualname__ = op.partition(".")[2]
-    function.__doc__ = doc + _OPERANDS
+    function.__doc__ = doc + _OPERANDS.format("")
     return function
 
 
@@ -77,6 +81,7 @@ log = _unary("math.log", "The natural logarithm of x; NaN below 0.")
 log2 = _unary("math.log2", "The logarithm of x to base 2; NaN below 0.")
 log10 = _unary("math.log10", "The logarithm of x to base 10; NaN below 0.")
 log1p = _unary("math.log1p", "The natural logarithm of 1 + x, accurate near 0.")
+sqrt = _unary("math.sqrt", "The square root of x; NaN below 0.")
 rsqrt = _unary("math.rsqrt", "The reciprocal square root 1 / sqrt(x).")
 cbrt = _unary("math.cbrt", "The cube root of x.")
 sin = _unary("math.sin", "The sine of x, an angle in radians.")
@@ -100,16 +105,6 @@ fmod = _binary("arith.remf", "The remainder of x / y with the sign of x, as C's 
 
 
 @takes_location
-def sqrt(x: Any, fastmath: bool = False, *, approx: bool = False) -> Any:
-    """The square root of x, a number or a vector; NaN below 0.
-
-    With `fastmath` or `approx` the GPU may use its approximate instruction.
-    """
-    fast = fastmath or approx
-    return elementwise(lambda v: elementary("math.sqrt", v, fastmath=fast), _dynamic(x))
-
-
-@takes_location
 def absf(x: Any, fastmath: bool = False) -> Any:
     """The absolute value of x, a number or a vector; `fastmath` has no effect on it."""
     return elementwise(operator.abs, _dynamic(x))
@@ -125,21 +120,43 @@ def pow(x: Any, y: Any, fastmath: bool = False) -> Any:
     return elementwise(operator.pow, _dynamic(x), y)
 
 
+class RoundingMode(enum.Enum):
+    """The rounding of an operation; values are PTX's names."""
+
+    NEAREST_EVEN = "rn"
+    TOWARD_ZERO = "rz"
+    DOWNWARD = "rm"
+    UPWARD = "rp"
+
+
 @takes_location
-def fma(a: Any, b: Any, c: Any) -> Any:
-    """The fused multiply-add a * b + c, rounded once."""
+def fma(a: Any, b: Any, c: Any, *, rounding: Any = None, ftz: bool = False) -> Any:
+    """The fused multiply-add a * b + c, rounded once, to nearest even.
+
+    `rounding` may say so: `RoundingMode.NEAREST_EVEN` or "rn"; DSLTypeError for other modes. `ftz`
+    lets subnormal numbers be zero.
+    """
+    if getattr(rounding, "value", rounding) not in (None, "rn"):
+        raise DSLTypeError(
+            f"fma() rounds to nearest even, not by {rounding}",
+            hint='cute.arch.inline_ptx has other modes: "fma.rm.f32 $0, $1, $2, $3;"',
+        )
     return elementwise(lambda x, y, z: elementary("math.fma", x, y, z), *map(_dynamic, (a, b, c)))
 
 
 @takes_location
-def max(a: Any, b: Any) -> Any:
-    """The larger of a and b; of a NaN and a number, the number."""
+def max(a: Any, b: Any, *, ftz: bool = False) -> Any:
+    """The larger of a and b; of a NaN and a number, the number. `ftz` lets subnormal ones be
+    zero.
+    """
     return elementwise(lambda x, y: combine("max", x, y), a, b)
 
 
 @takes_location
-def min(a: Any, b: Any) -> Any:
-    """The smaller of a and b; of a NaN and a number, the number."""
+def min(a: Any, b: Any, *, ftz: bool = False) -> Any:
+    """The smaller of a and b; of a NaN and a number, the number. `ftz` lets subnormal ones be
+    zero.
+    """
     return elementwise(lambda x, y: combine("min", x, y), a, b)
 
 
