@@ -151,7 +151,10 @@ REFUSED = {
         (tmem("load", "!llvm.ptr<1>"), "the address is !llvm.ptr<1>, not !llvm.ptr<6>"),
         (tmem("load", repeat="4 : i64"), "vector<2xi32>, not vector<4xi32>"),
         (tmem("load", reduction='"sum"'), "'sum' is none of max, min"),
-        (tmem("load", reduction='"max"', shape='"16x64b"'), "only 32x32b and 16x32bx2, from 2 repetitions on"),
+        (
+            tmem("load", reduction='"max"', shape='"16x64b"'),
+            "only 32x32b and 16x32bx2, from 2 repetitions on",
+        ),
     ],
     "tmem_store": [
         (tmem("store", shape='"16x256b"', repeat="64 : i64"), "up to 32, not 64"),
