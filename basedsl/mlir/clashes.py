@@ -57,7 +57,7 @@ def loaded_packages() -> dict[str, list[Path]]:
     libraries of each.
     """
     found = {}
-    for name, module in tuple(sys.modules.items()):
+    for name, module in sys.modules.copy().items():  # imports may run meanwhile
         parent, _, last = name.rpartition(".")
         if last == "_mlir_libs" and f"{name}._mlir" in sys.modules:
             found[parent] = [

@@ -89,7 +89,7 @@ def file_number(path: str) -> int:
 
 def _span(number: int, line: int) -> Span | None:
     """The place of a wait: the file is found among those of the modules that are loaded."""
-    for module in list(sys.modules.values()):
+    for module in sys.modules.copy().values():
         path = getattr(module, "__file__", None)
         if isinstance(path, str) and file_number(path) == number:
             return Span(path, line)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from basedsl import DSLRuntimeError
 from basedsl_cute.lowering.ptx import ptxas
 
 
@@ -36,3 +37,9 @@ def test_memory_comes_in_large_pages_unless_the_user_says_otherwise(monkeypatch,
     assert environment["GLIBC_TUNABLES"] == (
         own or "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=67108864"
     )
+
+
+def test_a_ptxas_that_cannot_be_started(monkeypatch, tmp_path):
+    monkeypatch.setattr(ptxas, "find_ptxas", lambda: tmp_path)  # a folder
+    with pytest.raises(DSLRuntimeError, match="ptxas cannot be started"):
+        ptxas.start(".version 8.0", "sm_90a")

@@ -191,13 +191,20 @@ class Running:
         ]
         if line_info:
             command.insert(1, "-lineinfo")
-        self._process: subprocess.Popen[str] | None = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=_LARGE_PAGES | os.environ,
-        )
+        try:
+            self._process: subprocess.Popen[str] | None = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=_LARGE_PAGES | os.environ,
+            )
+        except OSError as error:
+            self._folder.cleanup()
+            raise DSLRuntimeError(
+                f"ptxas cannot be started: {error}",
+                hint="pip install 'basedsl-cute[cuda]', or set CUDA_HOME to a CUDA toolkit",
+            ) from None
 
     def finish(self) -> Assembly:
         """Wait for the machine code. Raises DSLError with the PTX line that ptxas refuses, and the
