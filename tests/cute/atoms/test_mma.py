@@ -171,7 +171,7 @@ def added_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, mma: cute.Tiled
     cute.autovec_copy(part_a, held_a)
     cute.autovec_copy(part_b, held_b)
     cute.autovec_copy(part_c, added)
-    cute.gemm(mma, acc, held_a[None, None, 0], held_b[None, None, 0], added)
+    cute.gemm(thread, acc, held_a[None, None, 0], held_b[None, None, 0], added)
     atom = cute.make_mma_atom(mma.op)
     for k in cute.range_constexpr(1, cute.size(held_a, mode=[2])):
         for m in cute.range_constexpr(cute.size(acc, mode=[1])):

@@ -234,6 +234,59 @@ def test_a_choice_by_what_nobody_wrote_is_followed():
     assert "stored to" in str(caught.value) and "thread (20, 0, 0)" in str(caught.value)
 
 
+@cute.struct
+class Storage:
+    tile: cute.struct.Align[cute.struct.MemRange[cute.Float32, 256], 1024]
+
+
+@cute.kernel
+def over_a_full_tile(x: cute.Tensor, y: cute.Tensor, is_first: cute.Constexpr):
+    t = arch.thread_idx()[0]
+    storage = cute.utils.SmemAllocator().allocate(Storage)
+    tile = storage.tile.get_tensor(cute.make_layout(256))
+    mine = cute.make_rmem_tensor(cute.make_layout(1), cute.Float32)
+    if t:
+        mine[0] = x[t]
+    if is_first:
+        tile[t] = x[t]
+        arch.sync_threads()  # all of shared memory was written
+    tile[t] = mine[0]
+    arch.sync_threads()
+    y[t] = tile[255 - t]
+
+
+@cute.jit
+def with_dynamic_memory(x: cute.Tensor, y: cute.Tensor, is_first: cute.Constexpr):
+    over_a_full_tile(x, y, is_first).launch(grid=1, block=256, smem=Storage.size_in_bytes())
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_what_nobody_wrote_is_stored_over_a_full_tile(is_first):
+    x, y = np.zeros((2, 256), np.float32)
+    with pytest.raises(UninitializedReadError, match="nobody has written: element 0 of `mine`"):
+        with_dynamic_memory(x, y, is_first)
+
+
+@cute.kernel
+def checked_registers(y: cute.Tensor, n: cute.Int32):
+    sums = cute.make_rmem_tensor(cute.make_layout(2), cute.Float32)
+    sums[0] = 2.0
+    for r in range(n):
+        is_bad = sums[r] == 0.0 or sums[r] != sums[r]
+        sums[r] = 1.0 if is_bad else sums[r] + 1.0
+    y[0] = sums[0]
+
+
+def test_a_choice_among_checked_registers_is_followed():
+    @cute.jit
+    def host(y: cute.Tensor, n: cute.Int32):
+        checked_registers(y, n).launch(grid=1, block=1)
+
+    y = np.zeros(1, np.float32)
+    host(y, 2)
+    assert y[0] == 3.0
+
+
 # Quotients by zero -------------------------------------------------------------------------------
 
 

@@ -123,10 +123,10 @@ FORMS = {
     "memory_scope=None, memory_order=None).num_bits": "128",
     "cute.make_copy_atom(nvgpu.cpasync.CopyG2SOp(cache_mode=nvgpu.cpasync.LoadCacheMode.GLOBAL), "
     "cute.Float16, num_bits_per_copy=128).num_bits": "128",
-    "(TILED.tiler_mn, TILED.size)": "((8, 64), 128)",
+    "(TILED.tiler_mn, TILED.size)": "((8:1, 64:1), 128)",
     "TILED.layout_src_tv_tiled == TILED.layout_dst_tv_tiled": "True",
     "cute.make_tiled_copy_tv(ATOM, thr_layout=cute.make_layout((8, 16), stride=(16, 1)), "
-    "val_layout=cute.make_layout((1, 4))).tiler_mn": "(8, 64)",
+    "val_layout=cute.make_layout((1, 4))).tiler_mn": "(8:1, 64:1)",
     "cute.make_tiled_copy(ATOM, layout_tv=TILED.layout_src_tv_tiled, tiler_mn=(8, 64)).size": "128",
     "cute.make_tiled_copy_S(ATOM, TILED).size": "128",
     "cute.make_tiled_copy_D(ATOM, tiled_copy=TILED).size": "128",

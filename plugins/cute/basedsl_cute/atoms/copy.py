@@ -220,8 +220,11 @@ class TiledCopy:
 
     @property
     def tiler_mn(self) -> Any:
-        """The tiler of the tile: a layout or an extent for each mode."""
-        return self.tiling.tiler_mn
+        """The tiler of the tile: a layout for each mode."""
+        tiler = self.tiling.tiler_mn
+        if not isinstance(tiler, tuple):
+            return tiler
+        return tuple([algebra.make_layout(x) if isinstance(x, int) else x for x in tiler])
 
     @property
     def layout_tv_tiled(self) -> Any:
@@ -323,7 +326,16 @@ def make_tiled_copy(atom: CopyAtom, layout_tv: Any, tiler_mn: Any) -> TiledCopy:
     """Make a tiled copy of the copy atom `atom` from `layout_tv`, a layout (thread, value) ->
     position in the tile `tiler_mn`.
     """
-    return TiledCopy(atom, CopyTiling(_tv(atom), layout_tv, tiler_mn))
+    return TiledCopy(atom, CopyTiling(_tv(atom), layout_tv, _extents(tiler_mn)))
+
+
+def _extents(tiler: Any) -> Any:
+    """The tiler, with the extent alone for each mode of contiguous elements."""
+    if not isinstance(tiler, tuple):
+        return tiler
+    sizes = [int(algebra.size(x)) for x in tiler]
+    layouts = [algebra.make_layout(n) for n in sizes]
+    return tuple([n if x == y else x for x, y, n in zip(tiler, layouts, sizes, strict=True)])
 
 
 @takes_location
@@ -338,7 +350,7 @@ def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Any, val_layout: Any) -> Tile
     >>> threads = cute.make_layout((4, 8), stride=(8, 1))
     >>> tiled = cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, 4)))
     >>> tiled.size, tiled.tiler_mn
-    (32, (4, 32))
+    (32, (4:1, 32:1))
     """
     return TiledCopy(atom, algebra.make_copy_tiling_tv(_tv(atom), thr_layout, val_layout))
 

@@ -417,8 +417,8 @@ def make_tiled_mma(
 
 @takes_location
 def gemm(mma: Any, d: Tensor, a: Any, b: Any, c: Tensor) -> None:
-    """Emit `d` = `a` `b` + `c` on one thread's fragments by `mma`, an MMA atom or a tiled MMA; `d`
-    may be `c`.
+    """Emit `d` = `a` `b` + `c` on one thread's fragments by `mma`, an MMA atom, a tiled MMA or a
+    thread's slice of one; `d` may be `c`.
 
     Fragments have the modes (V) x (V) -> (V), (V, M) x (V, N) -> (V, M, N), or (V, M, K) x
     (V, N, K) -> (V, M, N), where V are the values of one instruction. Shapes are static. Raises
@@ -436,6 +436,8 @@ def gemm(mma: Any, d: Tensor, a: Any, b: Any, c: Tensor) -> None:
     ...     # ... copies of the operands into the fragments ...
     ...     cute.gemm(mma, accumulator, fragment_a, fragment_b, accumulator)
     """
+    if isinstance(mma, ThrMma):
+        mma = mma.tiled_mma
     if not isinstance(mma, MmaAtom):
         raise DSLTypeError(f"gemm takes a tiled MMA or an MMA atom, got {type(mma).__name__}")
     mma.gemm(d, a, b, c)

@@ -483,7 +483,9 @@ def spoil_memory(g: Group, a: MemoryAccess, address: Any, poison: Poison, m: Mas
             active = np.zeros(g.lanes, np.bool_)
             active[some] = True
             poisons.use(g, poison, active, f"is stored to `{home.name}`", a.site)
-        elif home.written is not None:
+            continue
+        home.resume_writes()
+        if home.written is not None:
             index = _byte_index(g, a, home, local[chosen] - home.base, some)
             marked = np.repeat(mask[:, some].T, a.dtype.itemsize, axis=1)
             home.written[index[marked]] = poisons.STORED

@@ -33,6 +33,7 @@ NO_ARGUMENT = (
 )
 """The hint for an address that belongs to no argument."""
 
+WRITTEN = 0xFF  # the mark of each byte of shared memory that was written
 NEVER_WRITTEN = 0xFF  # each byte of fresh shared memory: NaN for every float type
 
 
@@ -65,6 +66,7 @@ class Segment:
         self.keepalive = keepalive
         self.kind = kind
         self.written: Any = None
+        self.is_settled = False  # writes were noted until every byte was written
         self._views: dict[Any, Any] = {}
         self._written_views: dict[int, Any] = {}
 
@@ -94,14 +96,23 @@ class Segment:
     def track_writes(self) -> None:
         """Note from now on which bytes are written."""
         self.written = np.zeros(self.raw.size, np.uint8)
+        self.is_settled = False
         self._written_views.clear()
 
     def settle_writes(self) -> None:
         """Stop noting writes once every byte was written."""
         if self.written is not None:
             copies = self.written.reshape(-1, self.stride) if self.stride else self.written
-            if copies[..., : self.size].all():
+            marks = copies[..., : self.size]
+            if marks.all() and (marks == WRITTEN).all():
                 self.written = None
+                self.is_settled = True
+
+    def resume_writes(self) -> None:
+        """Note writes again where that stopped because every byte was written."""
+        if self.is_settled:
+            self.track_writes()
+            self.written.fill(WRITTEN)
 
     def __repr__(self) -> str:
         return f"Segment({self.name!r}, {self.base:#x}, {self.size} bytes)"

@@ -289,13 +289,13 @@ class PoisonFlow:
 
     def _chooses(self, op: Op) -> bool:
         """True for a branch that only computes a result from registers, as `a if c else b` does: it
-        is a selection.
+        is a selection. Indices of registers may be checked in it.
         """
         return (
             op.name == "scf.if"
             and bool(op.results)
             and all(
-                inner.name == "scf.yield"
+                inner.name in ("scf.yield", "cf.assert")
                 or (inner.name == "llvm.load" and self._in_registers(inner.operands[0]))
                 or (_spreads(inner) and inner.name not in _DIVISIONS)
                 for region in op.regions
