@@ -86,7 +86,8 @@ def elementwise_apply(
     coords = cute.zipped_divide(cute.make_identity_tensor(result.shape), tiler)
     divided = tuple(cute.zipped_divide(x, tiler) for x in inputs)
     target = cute.zipped_divide(result, tiler)
-    whole = all(cute.is_static(n) and n % t == 0 for n, t in zip(result.shape, tiler, strict=True))
+    tile = [cute.size(mode) for mode in tiler]
+    whole = all(cute.is_static(n) and n % t == 0 for n, t in zip(result.shape, tile, strict=True))
     blocks = cute.size(target, mode=[1])
     if blocks > 0:
         elementwise_kernel(
