@@ -14,7 +14,6 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -22,6 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from compile_ahead import compile_all
 from gemm import config_text, seconds
 from shapes import WEAK, Product, chosen, graph_of, name_of
 from weak_products import SHARED_MEMORY, SHORT, WEAK_KERNELS, split, staged
@@ -205,20 +205,6 @@ def balanced_tiles(m, n):
             options = {"along_m": pingpong, "deferred": not pingpong}
             found.append(Config(tile, stages, consumers, pingpong, **options))
     return found
-
-
-def compile_all(workers, most):
-    """Compile all kernels by several processes; those that are not ready in time are left out."""
-    parts = [
-        subprocess.Popen([sys.executable, *sys.argv, "--compile", str(i), str(workers)])
-        for i in range(workers)
-    ]
-    end = time.time() + most
-    for part in parts:
-        try:
-            part.wait(max(end - time.time(), 0.1))
-        except subprocess.TimeoutExpired:
-            part.kill()
 
 
 def compile_some(work, first, step):

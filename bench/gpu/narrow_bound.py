@@ -41,12 +41,12 @@ KINDS = ("both", "products", "softmax")
 ROUNDS = 9
 
 
-def mixed(i):
-    """Four finite numbers of 8 bits, each as good as any other: the power that products take
-    depends on them.
+def mixed(i, finite=0xB7B7B7B7):
+    """Four numbers of 8 bits, each as good as any other: the power that products take depends on
+    them. `finite` are the bits that may be set in finite ones.
     """
     some = (cute.Uint32(i) + 1) * cute.Uint32(2654435761)
-    return (some ^ (some >> 15)) & cute.Uint32(0xB7B7B7B7)
+    return (some ^ (some >> 15)) & cute.Uint32(finite)
 
 
 @cute.kernel

@@ -13,12 +13,11 @@ import argparse
 import contextlib
 import itertools
 import os
-import subprocess
-import sys
 import time
 from dataclasses import replace
 
 import torch
+from compile_ahead import compile_all
 from layer import backward, normal, on_the_device
 
 from basedsl_cute import ops
@@ -82,20 +81,6 @@ def compile_some(every, first, step):
     share = itertools.islice(itertools.product(every, FACTORS), first, None, step)
     for (_, function, inputs), factor in share:
         timed(function, inputs, factor, lambda function, inputs: function(*inputs))
-
-
-def compile_all(workers, most):
-    """Compile all kernels by several processes, for `most` seconds."""
-    command = [sys.executable, *sys.argv]
-    parts = [
-        subprocess.Popen([*command, "--compile", str(i), str(workers)]) for i in range(workers)
-    ]
-    end = time.time() + most
-    for part in parts:
-        try:
-            part.wait(max(end - time.time(), 0.1))
-        except subprocess.TimeoutExpired:
-            part.kill()
 
 
 def arguments():

@@ -31,6 +31,7 @@ from basedsl_cute.sim.machine.memory import (
     LOCAL_WINDOW,
     NO_ARGUMENT,
     SHARED_WINDOW,
+    WRITTEN,
     Segment,
 )
 from basedsl_cute.sim.machine.poison import Origin, Poison
@@ -163,7 +164,7 @@ def store_shared_bytes(g: Group, a: MemoryAccess, address: Any, data: Any, lanes
     index = _byte_index(g, a, g.shared, address - g.shared.base, lanes)
     g.shared.raw[index] = data.T
     if g.shared.written is not None:
-        g.shared.written[index] = 255
+        g.shared.written[index] = WRITTEN
 
 
 # Segments of addresses ----------------------------------------------------------------------------
@@ -415,7 +416,7 @@ def _write(g: Group, a: MemoryAccess, segment: Segment, offset: Any, value: Any,
         index = _byte_index(g, a, segment, offset, who)
         segment.raw[index] = bytes_
         if segment.written is not None:
-            segment.written[index] = 255
+            segment.written[index] = WRITTEN
         return
     index = _index(g, a, segment, offset, who)
     segment.view(a.dtype)[index] = value

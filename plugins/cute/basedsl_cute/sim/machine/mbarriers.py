@@ -17,7 +17,7 @@ from basedsl_cute.sim.errors import SimulationError
 from basedsl_cute.sim.machine import races
 from basedsl_cute.sim.machine.async_copy import complete_copies
 from basedsl_cute.sim.machine.cluster import owner_block
-from basedsl_cute.sim.machine.memory import SHARED_WINDOW
+from basedsl_cute.sim.machine.memory import SHARED_WINDOW, WRITTEN
 from basedsl_cute.sim.machine.schedule import Wait
 from basedsl_cute.sim.machine.state import Block, Group, Mask, MBarrier
 from basedsl_cute.sim.machine.vector_clock import Stamp
@@ -64,7 +64,7 @@ def land_bytes(
     counting = block if counting is None else counting
     block.shared.raw[place] = data
     if block.shared.written is not None:
-        block.shared.written[place] = 255
+        block.shared.written[place] = WRITTEN
     counting.mbarriers[address].transactions -= data.nbytes
     if stamp is not None and block.shadow is not None:
         block.shadow.order.release_access(_token(counting, address), stamp)
@@ -150,7 +150,7 @@ def init_mbarrier(g: Group, address: Any, count: Any, m: Mask, site: Site) -> No
             races.check_mbarrier_init(g.shadow, g, site, at - g.shared.base, lane)
         g.block.mbarriers[at] = MBarrier(number, number, site)
         if g.shared.written is not None:
-            g.shared.written[at - g.shared.base : at - g.shared.base + 8] = 255
+            g.shared.written[at - g.shared.base : at - g.shared.base + 8] = WRITTEN
 
 
 def invalidate_mbarrier(g: Group, address: Any, m: Mask, site: Site) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS, TMEM_LANES
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
 from basedsl_cute.sim.machine import tensor_owners
+from basedsl_cute.sim.machine.memory import WRITTEN
 from basedsl_cute.sim.machine.state import Block, Group, Mask, PendingTmemWrite
 from basedsl_cute.sim.machine.tcgen05_operands import operand_addresses, unpack_codes
 from basedsl_cute.sim.machine.tensor_memory import check_allocated, lane_and_column
@@ -107,8 +108,8 @@ def _read(g: Group, block: Block, offsets: Any, number: int, site: Site) -> Any:
             f"{number:#018x})",
             site,
         )
-    if shared.written is not None and (shared.written[offsets] != 255).any():
-        bad = int(offsets[shared.written[offsets] != 255].min())
+    if shared.written is not None and (shared.written[offsets] != WRITTEN).any():
+        bad = int(offsets[shared.written[offsets] != WRITTEN].min())
         name, start, _ = g.shared_variable(bad + shared.base)
         raise UninitializedReadError(
             "the source of a tcgen05.cp has shared memory that nobody has written",

@@ -91,14 +91,15 @@ def take(g: Group, block: Block, place: Any, key: Any, what: str, span: range, s
     number = owners.number_of(key, use)
     for other in owners.others(place, number):
         if other.is_unread and other.what != STORE:
-            raise SimulationError(
-                f"{what} overlaps {_the_other(other, what)} that nobody has read, in tensor memory",
-                site,
-                g.thread(0),
-                notes=((use.takes(), None), (other.takes(here=True), other.site.span)),
-                hint=_HINT,
-            )
+            overlap = f"{what} overlaps {_the_other(other, what)}"
+            raise _unread(f"{overlap} that nobody has read, in tensor memory", g, use, other)
     owners.owner[place] = number
+
+
+def _unread(message: str, g: Group, use: TensorUse, other: TensorUse) -> SimulationError:
+    """The error of a use that takes words of another one, which nobody has read."""
+    notes = ((use.takes(), None), (other.takes(here=True), other.site.span))
+    return SimulationError(message, use.site, g.thread(0), notes=notes, hint=_HINT)
 
 
 def _the_other(use: TensorUse, what: str) -> str:
@@ -118,13 +119,8 @@ def store(g: Group, place: Any, site: Site) -> None:
     number = owners.number_of((STORE, site), use)
     for other in owners.others(place, number):
         if other.is_unread and other.what == D:
-            raise SimulationError(
-                f"{STORE} overwrites accumulators of a tcgen05.mma that nobody has read",
-                site,
-                g.thread(0),
-                notes=((use.takes(), None), (other.takes(here=True), other.site.span)),
-                hint=_HINT,
-            )
+            message = f"{STORE} overwrites accumulators of a tcgen05.mma that nobody has read"
+            raise _unread(message, g, use, other)
     owners.owner[place] = number
 
 

@@ -36,7 +36,7 @@ from basedsl_cute.sim.machine.cluster import owner_block
 from basedsl_cute.sim.machine.global_copies import note_load, note_store
 from basedsl_cute.sim.machine.guards import GuardedBytes, guard_store
 from basedsl_cute.sim.machine.mbarriers import find_mbarrier, land_bytes, send_to_mbarrier
-from basedsl_cute.sim.machine.memory import NO_ARGUMENT
+from basedsl_cute.sim.machine.memory import NO_ARGUMENT, WRITTEN
 from basedsl_cute.sim.machine.state import Block, Group, LoadedBox, Mask
 from basedsl_cute.sim.machine.tensor_maps import active_lanes, find_tensor_map
 from basedsl_cute.sim.site import Site
@@ -215,8 +215,8 @@ def _guard(
 def read_shared(g: Group, place: Any, lane: int, site: Site) -> Any:
     """The bytes of shared memory at the offsets `place`. Raises UninitializedReadError."""
     written = g.shared.written
-    if written is not None and (written[place] != 255).any():
-        bad = int(place[written[place] != 255].min())
+    if written is not None and (written[place] != WRITTEN).any():
+        bad = int(place[written[place] != WRITTEN].min())
         name, start, _ = g.shared_variable(bad + g.shared.base)
         raise UninitializedReadError(
             f"a TMA store reads shared memory that no thread has written: byte offset "
