@@ -379,6 +379,27 @@ def test_out_is_written(qkv):
     close(out, reference(*qkv)[0])
 
 
+@pytest.mark.parametrize(("head", "head_v"), [(40, 24), (64, 40)], ids=str)
+def test_heads_that_no_kernel_has_are_padded(head, head_v):
+    q, k = normal(1, 20, 2, head), normal(1, 24, 1, head, seed=1)
+    v = normal(1, 24, 1, head_v, seed=2)
+    wanted, logs = reference(q, k, v)
+    found, lse = attention(q, k, v, config=SMALL, return_lse=True)
+    assert found.shape == (1, 20, 2, head_v) and found.flags.c_contiguous
+    close(found, wanted)
+    close(lse, logs)
+    out = np.full((1, 20, 2, 50), np.nan, np.float16)[..., 3 : 3 + head_v]
+    assert attention(q, k, v, config=SMALL, out=out) is out
+    close(out, wanted)
+
+
+@pytest.mark.parametrize("first", [1, 4])
+def test_arrays_are_copied_that_are_not_aligned(first):
+    q = normal(1 * 20 * 2 * 32 + first)[first:].reshape(1, 20, 2, 32)
+    k, v = (normal(1, 24, 1, 33, seed=n)[..., 1:] for n in (1, 2))
+    close(attention(q, k, v, config=SMALL), reference(q, k, v)[0])
+
+
 Q = np.zeros((1, 8, 4, 64), np.float16)
 
 
@@ -391,7 +412,17 @@ Q = np.zeros((1, 8, 4, 64), np.float16)
         ((Q[0], Q, Q), {}, "q has 3 modes, not"),
         ((Q.astype(np.float32),) * 3, {}, "no kernel for elements of Float32"),
         ((Q, Q, [[1]]), {}, "takes arrays of PyTorch, CuPy or NumPy, not a list"),
-        ((np.zeros((1, 8, 4, 80), np.float16),) * 3, {}, "heads of 80 elements .* have no kernel"),
+        ((np.zeros((1, 8, 4, 72), np.float16), Q[..., :40], Q), {}, "72 elements, those of k 40"),
+        (
+            (np.zeros((1, 8, 4, 257), np.float16),) * 3,
+            {},
+            "heads of 257 elements .* have no kernel",
+        ),
+        (
+            (Q, *[np.zeros((2, 8, 4, 40), np.float16)] * 2),
+            {"block_table": np.zeros((1, 1), np.int32), "seqused_k": np.int32([8])},
+            "pages of k have heads of 40 elements",
+        ),
         ((Q, Q, Q), {"causal": "left"}, "causal='left'"),
         ((Q, Q, Q), {"layout": "sbhd"}, "no layout 'sbhd'"),
         ((Q, Q, Q), {"bias": np.zeros((3, 8, 8), np.float32)}, "bias of .* does not broadcast"),

@@ -50,6 +50,11 @@ def test_options(qkv, options, wanted):
     check(*qkv, wanted, **options)
 
 
+def test_heads_that_no_kernel_has_are_padded():
+    q, k = normal(1, 20, 2, 40), normal(1, 24, 1, 40, seed=1)
+    check(q, k, normal(1, 24, 1, 24, seed=2), {})
+
+
 @pytest.mark.parametrize(
     ("tile", "queries"),
     [((64, 128), 70), pytest.param((128, 128), 150, marks=pytest.mark.slow)],

@@ -14,16 +14,21 @@ from basedsl_cute.ops.flash.captured import Captured
 from basedsl_cute.ops.flash.variant import Variant
 
 VECTOR = 8  # elements of 16 bytes
+HEADS = 32  # what divides the extents of heads that kernels take
+MOST_OF_A_HEAD = 256
 HALVES = (cute.Float16, cute.BFloat16)
 
 
 class AttentionOperand(NamedTuple):
-    """An array as the view (rows, head, heads, batches), or (.., pages) of a cache."""
+    """An array as the view (rows, head, heads, batches), or (.., pages) of a cache, whose heads may
+    have zeros behind the `head` elements that were given.
+    """
 
     view: Any
     record: ArrayRecord
     dtype: Any
     shape: tuple[int, ...]
+    head: int
 
 
 @dataclass(frozen=True)
@@ -76,22 +81,42 @@ def operands_of(
                 f"attention has no kernel for elements of {dtype.__name__} ({name})",
                 hint=f"convert them to {', '.join(names[:-1])} or {names[-1]}",
             )
-        if not _suits(record):
-            x = lib.compact(x)
-            record = ArrayRecord.of(x, name)
-            if not _suits(record):
-                raise DSLTypeError(
-                    f"attention: rows of {name} are not whole 16 bytes", hint="copy it aligned"
-                )
         paged = table is not None and name != "q"
+        head = record.shape[-1]
+        if paged and head % HEADS:
+            raise DSLTypeError(
+                f"attention: pages of {name} have heads of {head} elements",
+                hint=f"keep the cache with heads of a multiple of {HEADS}, padded with zeros",
+            )
+        if 0 < head <= MOST_OF_A_HEAD:
+            x, record = aligned_heads(lib, x, record)
         view, shape = view_of_heads(lib, x, record, "bshd" if paged else layout, packed=is_packed)
-        found[name] = AttentionOperand(view, record, dtype, shape)
+        found[name] = AttentionOperand(view, record, dtype, shape, head)
     if len({one.dtype for one in found.values()}) > 1:
         names = ", ".join(f"{name} {one.dtype.__name__}" for name, one in found.items())
         raise DSLTypeError(f"attention: elements of different types: {names}")
     if len({one.record.device for one in found.values()}) > 1:
         raise DSLTypeError("attention: q, k and v are on different devices")
     return found
+
+
+def aligned_heads(lib: ArrayLibrary, x: Any, record: ArrayRecord) -> tuple[Any, ArrayRecord]:
+    """The array and its record, or those of a copy whose heads have zeros up to a multiple of
+    `HEADS`, each contiguous from a multiple of 16 bytes on.
+    """
+    head = record.shape[-1]
+    wide = -(-head // HEADS) * HEADS
+    if wide == head:
+        if _suits(record):
+            return x, record
+        compact = lib.compact(x)
+        record = ArrayRecord.of(compact, "a copy")
+        if _suits(record):
+            return compact, record
+    x = lib.spaced(x, wide)
+    if wide > head:
+        x[..., head:] = 0
+    return x, ArrayRecord.of(x, "a copy")
 
 
 def _suits(record: ArrayRecord) -> bool:
@@ -152,21 +177,22 @@ def _check_array(lib: ArrayLibrary, name: str, x: Any) -> None:
 def extents_of(operands: dict[str, AttentionOperand], lengths: Lengths) -> Extents:
     """The extents of the operands; DSLTypeError for those that do not fit together."""
     starts, starts_k, used, table = lengths
-    (queries, head, heads, batches), (keys, head_k, key_heads, batches_k) = (
+    (queries, head, heads, batches), (keys, _, key_heads, batches_k) = (
         operands[name].shape for name in "qk"
     )
     keys_v, head_v, heads_v, batches_v = operands["v"].shape
-    if head != head_k:
-        raise DSLTypeError(f"attention: heads of q have {head} elements, those of k {head_k}")
+    given = operands["q"].head, operands["k"].head
+    if given[0] != given[1]:
+        raise DSLTypeError(f"attention: heads of q have {given[0]} elements, those of k {given[1]}")
     if (keys, key_heads, batches_k) != (keys_v, heads_v, batches_v):
         raise DSLTypeError("attention: k and v differ in length, heads or batches")
     if not key_heads or heads % key_heads:
         raise DSLTypeError(f"attention: {key_heads} heads of keys cannot serve {heads} of queries")
     for name, extent in (("q and k", head), ("v", head_v)):
-        if extent % 32 or not 32 <= extent <= 256:
+        if not 0 < extent <= MOST_OF_A_HEAD:
             raise DSLTypeError(
                 f"attention: heads of {extent} elements ({name}) have no kernel",
-                hint="multiples of 32 up to 256 have: pad the heads with zeros",
+                hint=f"1 to {MOST_OF_A_HEAD} have",
             )
     if starts is not None:
         batches = starts.shape[0] - 1

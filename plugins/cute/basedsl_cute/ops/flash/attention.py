@@ -76,8 +76,9 @@ def attention(
     `q`, `k` and `v` are arrays of PyTorch, CuPy, NumPy or JAX of Float16 or BFloat16, on Hopper
     also of Float8E4M3FN, with a result of BFloat16: (batches, length, heads, head), or with
     `layout="bhsd"` (batches, heads, length, head). Keys may have fewer heads, of which each serves
-    as many heads of `q` in a row. Head extents are multiples of 32, up to 256;
-    that of `v` may be another. Products are accumulated in Float32.
+    as many heads of `q` in a row. Heads have 1 to 256 elements, those of `v` may have others.
+    Products are accumulated in Float32. Arrays whose heads have no multiple of 32 elements, are not
+    contiguous, or not aligned to 16 bytes, are copied first, into heads padded with zeros.
 
     Parameters:
         scale: the factor of the products, a positive number, by default 1 / sqrt(head).
@@ -197,7 +198,7 @@ def attention(
     )
     dtype = operands["q"].dtype
     of_scores, of_values, scales = scales_of(lib, (q_scale, k_scale, v_scale), extents, dtype)
-    factor = scale_of(scale, extents.head) * of_scores
+    factor = scale_of(scale, operands["q"].head) * of_scores
     longest = most_of_a_sequence("max_seqlen_q", max_seqlen_q, extents.queries)
     is_dense = all(x is None for x in lengths)
     page = None if block_table is None else operands["k"].shape[0]
@@ -222,7 +223,11 @@ def attention(
         is_aligned = record.address % 16 == 0 and not any(d % 8 for d in record.strides[:-1])
         config = replace(config, is_wide=config.is_wide and is_aligned)
     dtype = lib.dtype(cute.BFloat16) if dtype.width == 8 else q.dtype
-    result, views = _results(lib, q, out, dtype, extents, layout, packed, return_lse, config)
+    if out is not None:
+        _check_out(lib, q, out, dtype, operands["v"].head)
+    is_padded = operands["v"].head < extents.head_v
+    target = None if is_padded else out
+    result, views = _results(lib, q, target, dtype, extents, layout, packed, return_lse, config)
     turned = None
     if operands["q"].dtype.width == 8:
         turned = _turned(lib, v, extents)
@@ -241,7 +246,15 @@ def attention(
             (factor, of_values, extents.batches, longest, blocks, *widths, variant, config),
             q,
         )
-    return result
+    if not is_padded:
+        return result
+    found, *rest = result if return_lse else (result,)
+    found = found[..., : operands["v"].head]
+    if out is None:
+        out = lib.compact(found)
+    else:
+        out[...] = found
+    return (out, *rest) if return_lse else out
 
 
 # Heads' extent -> configurations of the Hopper kernel with a bound on the right, without, and with
@@ -455,6 +468,15 @@ def _turned(lib: ArrayLibrary, v: Any, extents: Extents) -> Any:
     return lib.view(made, shape, (keys, 1, head * keys, heads * head * keys))
 
 
+def _check_out(lib: ArrayLibrary, q: Any, out: Any, dtype: Any, head_v: int) -> None:
+    """Raise DSLTypeError if `out` has not the extents, the type or the library of the result."""
+    shape = (*q.shape[:-1], head_v)
+    if library(out, "attention") is not lib or tuple(out.shape) != shape or out.dtype != dtype:
+        raise DSLTypeError(
+            f"attention: out is {tuple(out.shape)} of {out.dtype}, not {shape} of {dtype}"
+        )
+
+
 def _results(
     lib: ArrayLibrary,
     q: Any,
@@ -469,13 +491,8 @@ def _results(
     """The result of the call, and the views that kernels write: out, lse, and the workspace of
     splits.
     """
-    shape = (*q.shape[:-1], extents.head_v)
     if out is None:
-        out = lib.empty(shape, dtype, q)
-    elif tuple(out.shape) != shape or out.dtype != dtype or library(out, "attention") is not lib:
-        raise DSLTypeError(
-            f"attention: out is {tuple(out.shape)} of {out.dtype}, not {shape} of {dtype}"
-        )
+        out = lib.empty((*q.shape[:-1], extents.head_v), dtype, q)
     f32 = lib.dtype(cute.Float32)
     record = ArrayRecord.of(out, "out")
     if record.strides[-1] != 1 or any(d % 2 for d in record.strides[:-1]) or record.address % 4:

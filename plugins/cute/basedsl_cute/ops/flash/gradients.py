@@ -15,6 +15,7 @@ from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.flash.arguments import (
     Extents,
     Lengths,
+    aligned_heads,
     extents_of,
     most_of_a_sequence,
     operands_of,
@@ -87,15 +88,19 @@ def attention_backward(
             f"attention: grad is {tuple(grad.shape)} of {grad.dtype}, not {tuple(out.shape)} "
             f"of {q.dtype}"
         )
-    found = [lib.empty(tuple(x.shape), x.dtype, q) for x in (q, k, v)]
+    given = [operands[name].head for name in "qkv"]
+    widths = [extents.head, extents.head, extents.head_v]
+    found = [
+        lib.empty((*x.shape[:-1], width), x.dtype, q)
+        for x, width in zip((q, k, v), widths, strict=True)
+    ]
     grads = [
         view_of_heads(lib, x, ArrayRecord.of(x, "a gradient"), layout, packed=is_packed)[0]
         for x, is_packed in zip(found, (packed, *[cu_seqlens_k is not None] * 2), strict=True)
     ]
     results = []
     for name, x in (("out", out), ("grad", grad)):
-        x = lib.compact(x)
-        record = ArrayRecord.of(x, name)
+        x, record = aligned_heads(lib, x, ArrayRecord.of(x, name))
         results.append(view_of_heads(lib, x, record, layout, packed=packed)[0])
     rows, _, heads, batches = operands["q"].shape
     f32 = lib.dtype(cute.Float32)
@@ -132,7 +137,7 @@ def attention_backward(
             grad_bias,
             lengths,
             extras,
-            scale_of(scale, extents.head),
+            scale_of(scale, given[0]),
             extents.batches,
             most_of_a_sequence("max_seqlen_q", max_seqlen_q, extents.queries),
             most_of_a_sequence("max_seqlen_k", max_seqlen_k, extents.keys),
@@ -142,6 +147,8 @@ def attention_backward(
             config,
             lib.stream(q),
         )
+    if given != widths:
+        found = [lib.compact(x[..., :head]) for x, head in zip(found, given, strict=True)]
     return found[0], found[1], found[2]
 
 
