@@ -432,6 +432,7 @@ Q = np.zeros((1, 8, 4, 64), np.float16)
         ((Q, Q, Q), {"out": np.zeros((1, 8, 4, 32), np.float16)}, "out is"),
         ((Q, Q, Q), {"out": Q}, "out shares memory with q"),
         ((Q, Q, Q), {"window": 4}, "window=4"),
+        ((Q, Q, Q), {"window": (4, -1)}, r"window=\(4, -1\)"),
         ((Q, Q, Q), {"softcap": 0}, "softcap=0 is not above 0"),
         ((Q, Q, Q), {"scale": "half"}, "scale='half'"),
         ((Q, Q, Q), {"scale": -0.5}, "scale=-0.5 is not positive"),

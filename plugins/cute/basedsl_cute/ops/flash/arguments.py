@@ -260,9 +260,10 @@ def _window(window: Any) -> tuple[int | None, int | None]:
     if window is None:
         return None, None
     pair = tuple(window) if isinstance(window, tuple | list) else ()
-    if len(pair) != 2 or any(type(n) is not int for n in pair if n is not None):
+    if len(pair) != 2 or any(type(n) is not int or n < 0 for n in pair if n is not None):
         raise DSLTypeError(
-            f"attention: window={window!r}", hint="(left, right): numbers of keys, or None for all"
+            f"attention: window={window!r}",
+            hint="(left, right): numbers of keys from 0 on, or None for all (not -1)",
         )
     return pair[0], pair[1]
 
