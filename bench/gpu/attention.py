@@ -360,7 +360,12 @@ def decoding(batches, keys, options):
             lambda x=x, config=config: attention(*x, out=out, config=config) for x in copies
         ]
         out.fill_(torch.nan)
-        contenders[text][0]()
+        try:
+            contenders[text][0]()
+        except Exception as reason:  # the others go on
+            failures[text] = str(reason)[:200]
+            del contenders[text]
+            continue
         found = error_of(out, *copies[0], False)
         if not found < MOST_ERROR:
             failures[text] = f"its error is {found:.1e}"

@@ -12,6 +12,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl_cute.dsl.steps import SpillWarning
 from basedsl_cute.lowering.ptx.ptxas import find_ptxas, toolkit_version
+from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.flash import attention as flash
 from basedsl_cute.ops.flash import gradients
 from basedsl_cute.ops.flash.captured import Captured
@@ -61,6 +62,14 @@ def test_the_kernel_by_mma_sync_for_many_queries_spills_nothing(arch, right, mon
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("right", [None, 0])
+@pytest.mark.parametrize(("head", "warps", "stages"), [(64, 8, 6), (128, 8, 3), (256, 4, 3)])
+def test_the_kernel_whose_warps_share_keys_spills_nothing(head, warps, stages, right):
+    config = ampere.Config((16, 16), 1, packed=2, key_warps=warps, stages=stages)
+    check(head, config, Variant(right=right), kind="decoding", allowed=0)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("head", flash.NARROW_CONFIGS)
 @pytest.mark.parametrize("right", [None, 0])
 def test_the_kernel_for_8_bits_spills_nothing(head, right):
@@ -74,7 +83,9 @@ def banded(batch, head, q, k):
     return (k <= q and q - k < 20) or (q // 64 == 1 and k < 3)
 
 
-def check(head, config, variant, arch="sm_90a", dtype=np.float16):
+def check(
+    head, config, variant, arch="sm_90a", dtype=np.float16, kind="forward", allowed=FEW_SPILLS
+):
     x = np.zeros((4, 2, 256, head), dtype).transpose(2, 3, 1, 0)
     out, turned = x, None
     if dtype is FLOAT8:
@@ -90,8 +101,8 @@ def check(head, config, variant, arch="sm_90a", dtype=np.float16):
             *(1.0, 1.0, 1, 256, 132, head, head, variant, config, 0),
             options=f"--gpu-arch {arch}",
         )
-    (kernel,) = (x for name, x in compiled.resources.items() if "forward" in name)
-    allowed = FEW_SPILLS if variant.right is None else 0
+    (kernel,) = (x for name, x in compiled.resources.items() if kind in name)
+    allowed = allowed if variant.right is None else 0
     if variant.mask is not None:
         allowed *= 2
     assert kernel.spill_stores <= allowed and kernel.spill_loads <= 3 * allowed

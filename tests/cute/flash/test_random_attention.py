@@ -32,15 +32,33 @@ HEADS = [(32, 64), (64, 64), (96, 96), (128, 128), (192, 128), (256, 256)]
 FOLLOWS_FROM_AFAR = ampere.Config((32, 32), 2, slack=8, heads_first=True)
 
 
+def of_warps_along_keys(draw):
+    """A configuration in which warps share keys, for a draw's operands."""
+    rng, group = draw.rng, draw.heads // draw.key_heads
+    width = max(draw.head, draw.head_v)
+    warps = int(rng.integers(2, 9 if width <= 128 else 5))
+    return ampere.Config(
+        (16, 16 if width > 96 else int(rng.choice([16, 32]))),
+        1,
+        packed=int(rng.choice([1, group])),
+        splits=int(rng.choice([1, 3])),
+        overlap=IS_GPU,
+        early=IS_GPU,
+        key_warps=warps,
+        stages=int(rng.integers(2, 4)) if draw.head >= draw.head_v else 4,
+    )
+
+
 class Draw:
     """Operands, options, and what the reference needs to know of them."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, most_queries=LONGEST):
         self.rng = rng = np.random.default_rng(seed)
         self.head, self.head_v = HEADS[rng.integers(len(HEADS) if IS_GPU else 3)]
         self.batches, self.key_heads = (int(n) for n in rng.integers(1, 3, 2))
         self.heads = self.key_heads * int(rng.integers(1, 4))
         self.queries, self.keys = (int(n) for n in rng.integers(1, LONGEST, 2))
+        self.queries = min(self.queries, 1 + self.queries % most_queries)
         self.dtype = [np.float16, ml_dtypes.bfloat16][rng.integers(2)]
         self.options, self.wanted = {}, {"shift": self.keys - self.queries}
         self.diagonal()
@@ -110,13 +128,23 @@ def check(draw, found, lse, q, k, v):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(DRAWS))
 def test_a_random_attention(seed):
-    draw = Draw(seed)
-    q, k, v = draw.operands()
-    config = None
+    draw, config = Draw(seed), None
     if not IS_GPU and seed % 2:
         config = hopper.Config((64, 48), persistent=bool(seed % 4 == 1))
     elif seed % 4 == 2:
         config = FOLLOWS_FROM_AFAR
+    check_attention(draw, config, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(300, 300 + DRAWS))
+def test_random_decoding(seed):
+    draw = Draw(seed, most_queries=40)
+    check_attention(draw, of_warps_along_keys(draw), seed)
+
+
+def check_attention(draw, config, seed):
+    q, k, v = draw.operands()
     out = np.full((*q.shape[:3], draw.head_v), np.nan, draw.dtype)
     if seed % 3 == 0:
         out = out.transpose(0, 2, 1, 3).copy()
@@ -152,8 +180,8 @@ def test_random_sequences_and_pages(seed):
         caches.append(cache)
     out = np.full((*q.shape[:3], draw.head_v), np.nan, draw.dtype)
     paged = {"block_table": table, "seqused_k": used}
-    if seed % 4 == 2:
-        paged["config"] = FOLLOWS_FROM_AFAR
+    if seed % 4:
+        paged["config"] = FOLLOWS_FROM_AFAR if seed % 4 == 2 else of_warps_along_keys(draw)
     _, lse = attention(q, *caches, out=out, return_lse=True, **paged, **draw.options)
     for batch, count in enumerate(used):
         one = slice(batch, batch + 1)

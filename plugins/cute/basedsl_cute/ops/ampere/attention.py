@@ -45,6 +45,10 @@ class Config:
     two, so that sums are seldom scaled; weights are at most two to the power of it, made beside the
     products of the 16 keys before, and summed by products with ones. With `heads_first` the tiles
     of queries that see most keys begin first, of all heads of a batch.
+
+    With more than one of `key_warps`, `ops.ampere.decoding` has the kernel: so many warps share the
+    keys of a tile of queries, each with `stages` tiles of keys and values in shared memory. `early`
+    launches it while the kernel before it ends (from sm_90 on), whose results it waits for.
     """
 
     tile: tuple[int, int] = (64, 64)
@@ -54,15 +58,22 @@ class Config:
     overlap: bool = False
     slack: int = 0
     heads_first: bool = False
+    key_warps: int = 1
+    stages: int = 1
+    early: bool = False
 
     @property
     def threads(self) -> int:
-        return arch.WARP_SIZE * self.warps
+        return arch.WARP_SIZE * self.warps * self.key_warps
+
+    def ring_elements(self, head: int, head_v: int) -> int:
+        """The elements of all stages of all warps along keys, for heads of these extents."""
+        return self.key_warps * self.stages * self.tile[1] * (head + head_v)
 
     def smem_bytes(self, head: int, head_v: int) -> int:
         """Shared memory of a block in bytes, for heads of these extents."""
-        m, n = self.tile
-        return 2 * (m * head + n * head + n * head_v)
+        joined = 8 * self.tile[0] * 4 * self.key_warps if self.key_warps > 1 else 0
+        return 2 * (self.tile[0] * head + self.ring_elements(head, head_v)) + joined
 
 
 class RowCopier:
@@ -83,8 +94,10 @@ class RowCopier:
         self.coords = own.partition_S(cute.make_identity_tensor(shape))
         self.target = own.partition_D(staged)
 
-    def copy(self, row_of):
-        """Copy the tile; `row_of` returns the vector of a row of the tile, and if it is inside."""
+    def copy(self, row_of, stage=0):
+        """Copy the tile into a stage; `row_of` returns the vector of a row of the tile, and if it
+        is inside.
+        """
         across, along = (2, 1) if self.by_column else (1, 2)
         for i in range(cute.size(self.target, mode=[across])):
             at = (0, 0, i) if self.by_column else (0, i, 0)
@@ -93,7 +106,7 @@ class RowCopier:
                 at = (0, j, i) if self.by_column else (0, i, j)
                 column = self.coords[at][0 if self.by_column else 1]
                 vector = cute.local_tile(source, (VECTOR,), (column // VECTOR,))
-                target = self.target[(None, *at[1:], 0)]
+                target = self.target[(None, *at[1:], stage)]
                 cute.copy_atom_call(self.atom, vector, target, pred=inside)
 
 
@@ -117,6 +130,24 @@ class KeyRows:
             page = self.table[self.batch, key // size]
             row = self.x[key % size, None, self.head, page]
         return row, inside
+
+
+class QueryRows:
+    """Queries of a sequence as rows, those of `packed` heads from `head` on in turns.
+
+    `q` is (rows, columns, heads, batches), in which the sequence has the batch `own`; row 0 is row
+    `first` of the sequence.
+    """
+
+    def __init__(self, q, first, head, packed, sequence, own):
+        self.q, self.first, self.head, self.packed = q, first, head, packed
+        self.sequence, self.own = sequence, own
+
+    def __call__(self, row):
+        inside = self.first + row < self.sequence.queries * self.packed
+        at = cute.where(inside, self.first + row, 0)
+        query = self.sequence.first_query + at // self.packed
+        return self.q[query, None, self.head + at % self.packed, self.own], inside
 
 
 @cute.kernel
@@ -156,8 +187,7 @@ def forward_kernel(
         key_head = head // group
     else:
         head, key_head = key_head, key_head // group
-    rows = sequence.queries * cfg.packed
-    if tile * m < rows:
+    if tile * m < sequence.queries * cfg.packed:
         smem = cute.utils.SmemAllocator()
         layout_q = sm90.make_smem_layout_a(ROW, (m, n, head_k), dtype, 1)
         layout_k = sm90.make_smem_layout_b(ROW, (m, n, head_k), dtype, 1)
@@ -200,21 +230,10 @@ def forward_kernel(
 
         first = tile * m // cfg.packed
         last = min((tile * m + m - 1) // cfg.packed, sequence.queries - 1)
-        begin, end = place.keys_of(first, last)
-        low, high = begin // n, cute.ceil_div(end, n)
-        if cute.const_expr(cfg.splits > 1):
-            each = cute.ceil_div(cute.ceil_div(sequence.keys, n), cfg.splits)
-            low, high = max(low, split * each), min(high, (split + 1) * each)
-
-        def query_row(row):
-            inside = tile * m + row < rows
-            at = cute.where(inside, tile * m + row, 0)
-            query = sequence.first_query + at // cfg.packed
-            return q[query, None, head + at % cfg.packed, own], inside
-
+        low, high = tiles_of_keys(place, first, last, split, cfg)
         area = ((head, head + cfg.packed - 1), (first, last))
         number = place.tile_before(high - 1, low, *area, n)
-        copy_q.copy(query_row)
+        copy_q.copy(QueryRows(q, tile * m, head, cfg.packed, sequence, own))
         if number >= low:
             # Another thread number, as far as compilers see: addresses of these copies would be
             # kept for those in the loop, each in a register.
@@ -400,6 +419,20 @@ def sequence_of(q, k, lengths, batch):
     if used is not None:
         keys = cute.Int32(used[batch])
     return Sequence(queries, keys, first_query, first_key), own, own_keys, table
+
+
+@cute.jit
+def tiles_of_keys(place, first, last, split, cfg: cute.Constexpr):
+    """The tiles of keys [low, high) of a block: those that queries `first` to `last` may see by the
+    windows, and of several splits its own.
+    """
+    keys = cfg.tile[1]
+    begin, end = place.keys_of(first, last)
+    low, high = begin // keys, cute.ceil_div(end, keys)
+    if cute.const_expr(cfg.splits > 1):
+        each = cute.ceil_div(cute.ceil_div(place.sequence.keys, keys), cfg.splits)
+        low, high = max(low, split * each), min(high, (split + 1) * each)
+    return low, high
 
 
 @cute.jit

@@ -14,6 +14,7 @@ from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.hardware.requirements import DEPENDENT_LAUNCH, TCGEN05, WGMMA
 from basedsl_cute.ops.ampere import attention as ampere
+from basedsl_cute.ops.ampere import decoding
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.blackwell import attention as blackwell
 from basedsl_cute.ops.flash.arguments import (
@@ -565,13 +566,12 @@ def _launch(
         hopper.forward(q, k, v, target, lse, extras, scales, *scalars, variant, config, on, packing)
     elif cute.const_expr(isinstance(config, blackwell.Config)):
         blackwell.forward(q, k, v, target, lse, extras, scale, blocks, variant, config, on)
-    elif cute.const_expr(config.splits > 1):
-        parts = rows_of_heads(parts, head_v, 2)
-        ampere.forward(
-            q, k, v, parts, logs, lengths, extras, scale, batches, longest, variant, config, on
-        )
-        combine(parts, logs, target, lse, config.splits, config.overlap, on)
     else:
-        ampere.forward(
-            q, k, v, target, lse, lengths, extras, scale, batches, longest, variant, config, on
-        )
+        kernel = decoding.forward if config.key_warps > 1 else ampere.forward
+        operands = (lengths, extras, scale, batches, longest)
+        if cute.const_expr(config.splits > 1):
+            parts = rows_of_heads(parts, head_v, 2)
+            kernel(q, k, v, parts, logs, *operands, variant, config, on)
+            combine(parts, logs, target, lse, config.splits, config.overlap, on)
+        else:
+            kernel(q, k, v, target, lse, *operands, variant, config, on)

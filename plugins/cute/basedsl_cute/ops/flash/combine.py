@@ -22,6 +22,7 @@ def combine_kernel(
     the threads sum the warps' columns.
     """
     if cute.const_expr(overlap):
+        arch.griddepcontrol_launch_dependents()
         arch.griddepcontrol_wait()
     thread = arch.thread_idx()[0]
     row, head, batch = arch.block_idx()

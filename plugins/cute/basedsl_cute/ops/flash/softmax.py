@@ -206,6 +206,21 @@ class OnlineSoftmax:
                 self.total[r] = weights.reduce(cute.ReductionOp.ADD, self.total[r], 0)
             scores[r, None].store(weights)
 
+    def join(self, row, others):
+        """Let a row be that of several softmaxes, of each the largest score and the sum of weights;
+        return what their sums of values are scaled by.
+        """
+        largest = others[0][0]
+        for other, _ in others[1:]:
+            largest = arch.fmax(largest, other)
+        factor, _ = factor_and_base(largest, self.factor, self.largest_base)
+        scales = [cute.math.exp2((one - largest) * factor, fastmath=True) for one, _ in others]
+        total = cute.Float32(0.0)
+        for scale, (_, own) in zip(scales, others, strict=True):
+            total = total + own * scale
+        self.largest[row], self.total[row] = largest, total
+        return scales
+
     def largest_exponent(self, row):
         """The exponent of a row's largest score, without a base."""
         return self.largest[row] * self.factor

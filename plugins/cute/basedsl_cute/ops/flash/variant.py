@@ -115,16 +115,18 @@ class Place:
         return truth_of(self.user_mask, self.batch, heads, queries, keys)
 
     @cute.jit
-    def tile_before(self, number, low, heads, queries, keys: cute.Constexpr):
-        """The last tile of `keys` keys, from `number` down to `low`, that the mask lets queries
-        see; low - 1 if there is none.
+    def tile_before(
+        self, number, low, heads, queries, keys: cute.Constexpr, step: cute.Constexpr = 1
+    ):
+        """The last tile of `keys` keys, of each `step`-th from `number` down to `low`, that the
+        mask lets queries see; a number below `low` if there is none.
         """
         if cute.const_expr(self.user_mask is not None):
             while (
                 number >= low
                 and not self.truth(heads, queries, (number * keys, number * keys + keys - 1)).true
             ):
-                number -= 1
+                number -= step
         return number
 
     def sees(self, head, query, key):
