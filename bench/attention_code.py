@@ -1,21 +1,24 @@
 """Registers, spills and compile times of the attention kernels, by ptxas, without a GPU.
 
-    python bench/attention_code.py [--only TEXT] [--repeat N]
+    python bench/attention_code.py [--only TEXT] [--repeat N] [--out rows.json]
 
 Each row is one kernel for sm_90a, compiled in a process of its own without a disk cache: the
-forward pass of Hopper with the tiles that `ops.attention` takes, and those by mma.sync. `cold` is
-the time from the call to the machine code, with MLIR and LLVM loaded in it, after the program's
-imports; `processor` is the processor time of it, ptxas included; `again` is the time of a second
-compilation in the same process. All are seconds, medians of N processes (1).
+forward pass of Hopper with the tiles that `ops.attention` takes, and those by mma.sync. `warps` of
+the 64 that a multiprocessor has room for are there at a time (occupancy). `cold` is the time from
+the call to the machine code, with MLIR and LLVM loaded in it, after the program's imports;
+`processor` is the processor time of it, ptxas included; `again` is the time of a second compilation
+in the same process. All are seconds, medians of N processes (1).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import subprocess
 import sys
+from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from time import perf_counter
 from typing import Any
@@ -62,49 +65,65 @@ def compiled(head: int, right: int | None, config: Any) -> tuple[Any, float, flo
     return code, perf_counter() - begun, processor_seconds() - used
 
 
-def row(kind: str, head: int, right: int | None, config: Any) -> str:
+def row(kind: str, head: int, right: int | None, config: Any) -> dict[str, Any]:
+    """Compile a kernel twice: its resources, and the seconds of each."""
     code, cold, used = compiled(head, right, config)
     _, again, _ = compiled(head, right, config)
     (kernel,) = code.resources.values()
     smem = config.smem_bytes(head, head)
-    return (
-        f"| {kind} | {head} | {'yes' if right == 0 else 'no'} | {config.tile} "
-        f"| {kernel.registers} | {kernel.spills} | {smem} | {cold:.2f} | {used:.2f} | {again:.2f} |"
-    )
+    return {
+        "kernel": kind,
+        "head": head,
+        "causal": "yes" if right == 0 else "no",
+        "tile": str(config.tile),
+        "registers": kernel.registers,
+        "spilled": kernel.spills,
+        "smem": smem,
+        "warps": kernel.occupancy(config.threads, smem).warps,
+        "cold": cold,
+        "processor": used,
+        "again": again,
+    }
 
 
-def median_row(command: list[str], repeat: int) -> str:
-    """Run a row in processes of its own, one after the other: its text, with medians of times."""
+TIMES = ("cold", "processor", "again")
+
+
+def median_row(command: list[str], repeat: int) -> dict[str, Any]:
+    """Run a row in processes of its own, one after the other, for medians of its times."""
     environment = os.environ | {"BASEDSL_CACHE": "0"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     runs = []
     for _ in range(repeat):
         done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
-        runs.append(done.stdout.decode().strip(" |\n").split(" | "))
-    times = list(zip(*runs, strict=True))[-3:]
-    medians = [f"{statistics.median(map(float, one)):.2f}" for one in times]
-    return f"| {' | '.join([*runs[0][:-3], *medians])} |"
+        runs.append(json.loads(done.stdout))
+    return runs[0] | {name: statistics.median(run[name] for run in runs) for name in TIMES}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help='rows that begin so, as in "hopper 128"')
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="processes a row (1)")
+    parser.add_argument("--out", help="write the rows to this JSON file")
     parser.add_argument("--row", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     found = kernels()
     if options.row is not None:
         hopper.forward_kernel, ampere.forward  # noqa: B018 - imported, as a program's modules are
-        print(row(*found[options.row]))
+        print(json.dumps(row(*found[options.row])))
         return
-    print(
-        "| kernel | head | causal | tile | registers | spilled bytes | smem | cold | processor "
-        "| again |\n|---|---|---|---|---|---|---|---|---|---|"
-    )
+    rows: list[dict[str, Any]] = []
     for number, (kind, head, _, _) in enumerate(found):
-        if f"{kind} {head}".startswith(options.only):
-            command = [sys.executable, __file__, "--row", str(number)]
-            print(median_row(command, options.repeat), flush=True)
+        if not f"{kind} {head}".startswith(options.only):
+            continue
+        command = [sys.executable, __file__, "--row", str(number)]
+        rows.append(median_row(command, options.repeat))
+        if len(rows) == 1:
+            print(f"| {' | '.join(rows[0])} |\n{'|---' * len(rows[0])}|")
+        shown = [f"{x:.2f}" if isinstance(x, float) else str(x) for x in rows[-1].values()]
+        print(f"| {' | '.join(shown)} |", flush=True)
+    if options.out:
+        Path(options.out).write_text(json.dumps(rows, indent=1))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ pairs of a figure and what it was measured on. The worst of them counts.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +46,10 @@ ATTENTION = {
 ATTENTION_KINDS = (("backward", "cudnn", 1.0, 7), ("decoding", "cudnn", 1.0, 4))
 ATTENTION_FUNCTIONS = (("flex", 1.5), ("built in", 0.9))
 LONG_DECODING = 2500  # GB/s, one sequence of 16k
+NARROW_ATTENTION = 1.5  # elements of 8 bits, to our own kernel of Float16
+ATTENTION_CODE = {"cold": 1.0, "spilled": 0}  # seconds to compile a forward pass, and bytes
+# ops.matmul to cuBLAS: every row of gpu/shapes.py; 200 random products, the worst and the mean.
+SHAPES, RANDOM_WORST, RANDOM_MEAN = 1.0, 0.97, 1.06
 # Milliseconds to compile in a new process: (with an empty, with a filled disk cache).
 COMPILE = {
     "elementwise_add": (133, None),
@@ -158,6 +163,28 @@ def of_attention(name: str, peer: str = "", exactly: bool = False) -> Callable[[
     return found
 
 
+def of_code(column: str) -> Callable[[list[Row]], Found]:
+    """A column of attention_code.py, of the kernels for Hopper."""
+
+    def found(rows: list[Row]) -> Found:
+        for row in rows:
+            if row["kernel"] == "hopper":
+                yield row[column], f"heads of {row['head']}, causal: {row['causal']}"
+
+    return found
+
+
+def products(rows: list[Row]) -> Found:
+    """The ratio to cuBLAS of each product of shapes.py."""
+    return [(r["torch"]["kernel"] / r["ours"]["kernel"], r["product"]) for r in rows if "ours" in r]
+
+
+def mean_product(rows: list[Row]) -> Found:
+    """The geometric mean of these ratios."""
+    ratios = [ratio for ratio, _ in products(rows)]
+    return [(statistics.geometric_mean(ratios), "")] if ratios else []
+
+
 def size(shape: Iterable[int]) -> str:
     return "x".join(map(str, shape))
 
@@ -209,6 +236,18 @@ def goals() -> list[Goal]:
     for peer, least in ATTENTION_FUNCTIONS:
         found = of_attention("function", peer)
         made.append(Goal(f"attention functions, of {peer}", flash, found, least, count=4))
+    eight = of_attention("narrow", "fp16")
+    text = "attention of 8 bits, of our Float16"
+    made.append(Goal(text, flash, eight, NARROW_ATTENTION, count=5))
+    for column, most in ATTENTION_CODE.items():
+        text = f"attention forward, {column}"
+        made.append(Goal(text, "attention_code.py", of_code(column), most=most, count=10))
+    shapes, drawn = "gpu/shapes.py", "random shapes"
+    made += [
+        Goal("matmul, of cuBLAS", shapes, products, SHAPES, count=20),
+        Goal("200 random products, of cuBLAS", drawn, products, RANDOM_WORST, count=200),
+        Goal("their geometric mean", drawn, mean_product, RANDOM_MEAN),
+    ]
     for name, times in COMPILE.items():
         for state, most in zip(("cold", "warm"), times, strict=True):
             if most is not None:

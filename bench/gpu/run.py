@@ -37,7 +37,8 @@ import goals  # noqa: E402
 class Program:
     """A benchmark under bench/ that writes its rows with `--out`; `quick` asks for less of it.
 
-    `majors` are the major compute capabilities of the GPUs that it is for, by default all.
+    `majors` are the major compute capabilities of the GPUs that it is for, by default all. Goals
+    know its rows by `label`, if it is another one than the name.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Program:
     arguments: tuple[str, ...] = ()
     quick: tuple[str, ...] = ()
     majors: tuple[int, ...] = ()
+    label: str = ""
 
     def skipped(self, capability: tuple[int, int]) -> str:
         """The reason why a GPU of a compute capability skips it, or nothing."""
@@ -61,9 +63,17 @@ PROGRAMS = (
     Program("gpu/gemm.py", 150, quick=("--dtype", "float16", *SMALL), majors=HOPPER),
     Program("gpu/blackwell.py", 200, quick=("--only", "4096x4096x4096"), majors=BLACKWELL),
     Program("gpu/shapes.py", 90, quick=("--only", "float16 kk 16x4096x4096")),
+    Program(
+        "gpu/shapes.py",
+        150,
+        ("--random", "200", "--seconds", "140"),
+        quick=("--seconds", "5"),
+        label="random shapes",
+    ),
     Program("gpu/ampere_gemm.py", 110, quick=("--only", "calls")),
     Program("gpu/grouped_gemm.py", 30, majors=HOPPER),
     Program("gpu/attention.py", 200, quick=("--quick",)),
+    Program("attention_code.py", 60, quick=("--only", "hopper 128")),
     Program("gpu/distributed.py", 150, quick=("--check-only",)),
     Program("gpu/kernels.py", 110, quick=("--only", "sgemm"), majors=HOPPER),
     Program("gpu/kernels.py", 60, ("--only", "sgemm"), majors=BLACKWELL),
@@ -112,10 +122,11 @@ def run(
             continue
         print(f"== bench/{program.name}", flush=True)
         start = time.perf_counter()
-        rows[program.name], failure = measured(program, options.quick)
+        label = program.label or program.name
+        rows[label], failure = measured(program, options.quick)
         took = time.perf_counter() - start
         if failure:
-            failures[program.name] = failure
+            failures[label] = failure
         print(f"-- {took:.0f} s{', ' + failure if failure else ''}\n", flush=True)
     verdicts = [goal.verdict(rows.get(goal.program)) for goal in goals.goals()]
     print(f"{'goal':<49} measured")

@@ -107,7 +107,7 @@ def test_programs_of_a_generation(run, tmp_path, monkeypatch, capfd, capability)
     started = []
 
     def measured(program, quick):
-        started.append((program.name, program.arguments))
+        started.append((program.label or program.name, program.arguments))
         return [{}], ""
 
     monkeypatch.setattr(run, "measured", measured)
@@ -118,7 +118,7 @@ def test_programs_of_a_generation(run, tmp_path, monkeypatch, capfd, capability)
     names = [name for name, _ in started]
     assert len(names) == len({*names})  # one of each
     assert {*names} & OF_GENERATIONS == CHOSEN[capability]
-    assert {*names} | OF_GENERATIONS == {program.name for program in run.PROGRAMS}
+    assert {*names} | OF_GENERATIONS == {program.label or program.name for program in run.PROGRAMS}
     wholly = capability[0] == 9
     assert (("gpu/kernels.py", ()) in started, ("gpu/programs.py", ()) in started) == (wholly,) * 2
     printed = capfd.readouterr().out
