@@ -9,37 +9,53 @@ from __future__ import annotations
 import basedsl_cute as cute
 from basedsl_cute import arch
 
-THREADS = 128
 PIECE = 4  # elements of a head that a thread turns
 GROUP = 16  # keys that are put in order, 16 bytes
-KEYS = 2 * GROUP  # of a thread: it writes whole sectors of memory, of 32 bytes
+KEYS = 2 * GROUP  # of a thread, whose loads are in flight together
+LINE = 128  # keys of a block, which writes whole lines of memory
+GROUPS = LINE // GROUP
 
 
 @cute.kernel
-def turn_kernel(v: cute.Tensor, turned: cute.Tensor):
-    """Turn PIECE elements of KEYS keys in each thread."""
+def turn_kernel(v: cute.Tensor, turned: cute.Tensor, width: cute.Constexpr):
+    """Turn LINE keys in each block, of a thread for each element of a head."""
     block, head, batch = arch.block_idx()
-    number = block * THREADS + arch.thread_idx()[0]
-    pieces = cute.size(v, mode=[1]) // PIECE
-    key0, piece = number // pieces * KEYS, number % pieces
-    if key0 < turned.shape[1]:
-        held = cute.make_rmem_tensor((PIECE, KEYS), v.element_type)
-        held.fill(0.0)
-        for i in cute.range_constexpr(KEYS):
-            if key0 + i < v.shape[0]:
-                row = v[key0 + i, None, head, batch]
-                cute.autovec_copy(cute.local_tile(row, (PIECE,), (piece,)), held[None, i])
-        for half in cute.range_constexpr(KEYS // GROUP):
-            if key0 + half * GROUP < turned.shape[1]:
-                for d in cute.range_constexpr(PIECE):
-                    column = cute.make_rmem_tensor((GROUP,), v.element_type)
-                    for slot in cute.range_constexpr(GROUP):
-                        key = slot // 4 * 2 + slot % 2 + slot // 2 % 2 * 8
-                        column[slot] = held[d, half * GROUP + key]
-                    line = turned[piece * PIECE + d, None, head, batch]
-                    cute.autovec_copy(
-                        column, cute.local_tile(line, (GROUP,), (key0 // GROUP + half,))
-                    )
+    thread, pieces = arch.thread_idx()[0], width // PIECE
+    part, piece = thread // pieces, thread % pieces
+    smem = cute.utils.SmemAllocator()
+    # Elements of a group, groups of a line, lines: threads of a warp write groups of every fourth
+    # line, which lie apart (`place`), and read eight groups of one.
+    lines = smem.allocate_tensor(v.element_type, cute.make_layout((GROUP, GROUPS, width)), 128)
+    held = cute.make_rmem_tensor((PIECE, KEYS), v.element_type)
+    held.fill(0.0)
+    key0 = block * LINE + part * KEYS
+    for i in cute.range_constexpr(KEYS):
+        if key0 + i < v.shape[0]:
+            row = v[key0 + i, None, head, batch]
+            cute.autovec_copy(cute.local_tile(row, (PIECE,), (piece,)), held[None, i])
+    for half in cute.range_constexpr(KEYS // GROUP):
+        for d in cute.range_constexpr(PIECE):
+            column = cute.make_rmem_tensor((GROUP,), v.element_type)
+            for slot in cute.range_constexpr(GROUP):
+                key = slot // 4 * 2 + slot % 2 + slot // 2 % 2 * 8
+                column[slot] = held[d, half * GROUP + key]
+            line = piece * PIECE + d
+            cute.autovec_copy(column, lines[None, place(part * 2 + half, line), line])
+    arch.sync_threads()
+    group, first = thread % GROUPS, thread // GROUPS
+    at = block * GROUPS + group
+    if at * GROUP < turned.shape[1]:
+        for i in cute.range_constexpr(GROUPS):
+            line = first + i * (width // GROUPS)
+            column = cute.make_rmem_tensor((GROUP,), v.element_type)
+            cute.autovec_copy(lines[None, place(group, line), line], column)
+            to = turned[line, None, head, batch]
+            cute.autovec_copy(column, cute.local_tile(to, (GROUP,), (at,)))
+
+
+def place(group, line):
+    """The place of a group in its line in shared memory, without conflicts of banks."""
+    return group ^ (line // PIECE % GROUPS)
 
 
 @cute.jit
@@ -47,10 +63,9 @@ def turn(v: cute.Tensor, turned: cute.Tensor, stream: cute.Constexpr = None):
     """Write `v` (keys, head, heads, batches) into `turned` (head, keys, heads, batches), whose keys
     are contiguous, as many as are whole groups of 16; what lies behind the last key is zero.
     """
-    groups = cute.ceil_div(turned.shape[1], KEYS)
-    pieces = cute.size(v, mode=[1]) // PIECE
-    turn_kernel(v, turned).launch(
-        grid=(cute.ceil_div(groups * pieces, THREADS), v.shape[2], v.shape[3]),
-        block=(THREADS, 1, 1),
+    width = cute.size(v, mode=[1])
+    turn_kernel(v, turned, width).launch(
+        grid=(cute.ceil_div(turned.shape[1], LINE), v.shape[2], v.shape[3]),
+        block=(width // PIECE * (LINE // KEYS), 1, 1),
         stream=stream,
     )
