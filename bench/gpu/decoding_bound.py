@@ -4,8 +4,8 @@ compute nothing.
     python bench/gpu/decoding_bound.py [--only 16x8192] [--out rows.json]
     python bench/gpu/decoding_bound.py --sim            # no GPU: a tiny cache, results only
 
-Readers take the blocks, the splits and the copies of `ops.attention` for one query: each block has
-its keys and values, tile by tile, by cp.async into the same shared memory. "waits" waits for each
+Readers take the blocks, the splits and the copies of `ops.ampere.attention` for one query: each
+block has its keys and values, tile by tile, by cp.async into the same shared memory. "waits" waits for each
 tile and at each barrier, as the kernel does; "no waits" never, so that all its loads are in flight;
 "vectors" reads in the order of memory by loads of 16 bytes into registers, as many blocks as a
 multiprocessor holds. None of them writes more than a number a block. Beside them are
@@ -30,6 +30,7 @@ import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.flash import attention as flash
+from basedsl_cute.ops.flash.few_queries import with_splits
 from basedsl_cute.ops.flash.variant import Sequence
 from basedsl_cute.utils import hopper_helpers as sm90
 
@@ -155,10 +156,10 @@ def read_vectors(
 
 
 def config_of(batches, keys, processors):
-    """The configuration of `ops.attention` for one query."""
+    """The configuration of `ops.attention` for one query, without warps along keys."""
     group = HEADS // KEY_HEADS
     config = ampere.Config((16, 64), 1, group)
-    return flash.with_splits(config, KEY_HEADS * batches, keys, processors)
+    return with_splits(config, KEY_HEADS * batches, keys, processors)
 
 
 def simulate():

@@ -424,14 +424,15 @@ def sequence_of(q, k, lengths, batch):
 @cute.jit
 def tiles_of_keys(place, first, last, split, cfg: cute.Constexpr):
     """The tiles of keys [low, high) of a block: those that queries `first` to `last` may see by the
-    windows, and of several splits its own.
+    windows, and of several splits its share of them.
     """
     keys = cfg.tile[1]
     begin, end = place.keys_of(first, last)
     low, high = begin // keys, cute.ceil_div(end, keys)
     if cute.const_expr(cfg.splits > 1):
-        each = cute.ceil_div(cute.ceil_div(place.sequence.keys, keys), cfg.splits)
-        low, high = max(low, split * each), min(high, (split + 1) * each)
+        each = cute.ceil_div(high - low, cfg.splits)
+        low = low + split * each
+        high = min(high, low + each)
     return low, high
 
 

@@ -8,7 +8,6 @@ blocks without splits fill the GPU no other kernel follows.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import basedsl_cute as cute
@@ -173,8 +172,9 @@ def place_operand(pointer, layout):
 
 
 def joining_warps(warps, head_v):
-    """The number of warps that join results, each some whole blocks of 16 columns."""
-    return math.gcd(warps, head_v // 16)
+    """The most of the warps that can join results so that each has as many whole 16 columns."""
+    blocks = head_v // 16
+    return next(count for count in range(warps, 0, -1) if blocks % count == 0)
 
 
 def parts_of(pointer, acc, warps):

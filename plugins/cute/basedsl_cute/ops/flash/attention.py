@@ -33,6 +33,7 @@ from basedsl_cute.ops.flash.arguments import (
     view_of_heads,
 )
 from basedsl_cute.ops.flash.combine import combine
+from basedsl_cute.ops.flash.few_queries import with_key_warps, with_splits
 from basedsl_cute.ops.flash.gradients import attention_backward
 from basedsl_cute.ops.flash.turn import turn
 from basedsl_cute.ops.flash.variant import Variant
@@ -386,10 +387,16 @@ def _chosen(
     overlap = target.is_gpu and DEPENDENT_LAUNCH.is_met_by(target)
     config = ampere.Config(tile, warps, packed, overlap=overlap)
     blocks = -(-longest * packed // tile[0]) * (extents.heads // packed) * extents.batches
+    processors = _multiprocessors(q)
+    keys = variant.most_keys(longest, extents.keys)
     if warps == 1:
-        return with_splits(config, blocks, extents.keys, _multiprocessors(q))
-    steps = -(-extents.keys // tile[1])
-    splits = min(_MOST_SPLITS, _multiprocessors(q) * 2 // max(blocks, 1), steps // 4)
+        found = None
+        if target.is_gpu and WGMMA.is_met_by(target):
+            widths = (extents.head, extents.head_v)
+            found = with_key_warps(config, blocks, keys, widths, processors)
+        return found or with_splits(config, blocks, keys, processors)
+    steps = -(-keys // tile[1])
+    splits = min(_MOST_SPLITS, processors * 2 // max(blocks, 1), steps // 4)
     return config if splits < 2 else replace(config, splits=splits)
 
 
@@ -414,29 +421,6 @@ def blackwell_config(head: int, right: int | None) -> blackwell.Config:
     is_bound = head == 64 and current_target().name.startswith("sm_100")
     stages = 2 if head > 64 else 3
     return blackwell.Config(stages, persistent=right is None, computed=2 if is_bound else 0)
-
-
-def with_splits(config: ampere.Config, blocks: int, keys: int, processors: int) -> ampere.Config:
-    """The configuration for few queries, with keys split so that all multiprocessors have as many
-    loads in flight as they take: 4 blocks of 64 keys at a time where each has few tiles of keys,
-    else 8 of 32.
-    """
-    blocks = max(blocks, 1)
-    steps = -(-keys // config.tile[1])
-    splits = min(_MOST_SPLITS, 4 * processors // blocks)
-    if splits > steps // 4:
-        splits = steps // 4
-    else:
-        config = replace(config, tile=(config.tile[0], 32))
-        steps, resident = -(-keys // 32), 8 * processors
-        splits = min(_MOST_SPLITS, resident // blocks)
-        if splits < 2:
-            # Blocks come one after the other: many short ones leave less of the last ones alone.
-            splits = min(_MOST_SPLITS, -(-4 * resident // blocks), steps // 32)
-    if splits < 2:
-        return config
-    # No block has less than the others, but for the last.
-    return replace(config, splits=-(-steps // -(-steps // splits)))
 
 
 def _multiprocessors(q: AttentionOperand) -> int:

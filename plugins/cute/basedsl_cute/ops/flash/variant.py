@@ -46,6 +46,14 @@ class Variant:
         """True if scores are changed one by one."""
         return self.softcap is not None or self.score is not None or self.alibi or self.bias
 
+    def most_keys(self, queries: int, keys: int) -> int:
+        """The most of `keys` keys that the queries of a sequence, so many, see by the windows."""
+        if self.from_start and self.right is not None:
+            keys = min(keys, queries + self.right)
+        if self.left is None or (self.from_start and self.right is None):
+            return keys
+        return min(keys, self.left + queries + (self.right or 0))
+
     @property
     def is_unbounded(self) -> bool:
         """True if each query sees all keys."""

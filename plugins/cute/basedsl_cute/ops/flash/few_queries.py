@@ -1,0 +1,93 @@
+"""The configuration for few queries: how blocks and warps share their keys.
+
+Decoding is bound by memory: what counts is that all multiprocessors read, evenly, to the end, and
+that little is between two calls. Figures are of one H200, bench/results/2026-11-23-attention.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from basedsl_cute.ops.ampere.attention import Config
+
+_MOST_SPLITS = 128
+# Bytes of shared memory: of a multiprocessor, of keys and values there, and of a block beside.
+_SHARED, _RINGS, _RESERVED = 228 * 1024, 192 * 1024, 1024
+_MOST_STAGES = 6
+_EVEN = 0.9  # of the places for blocks, those that must be taken for warps along keys
+_LONG = 4096  # keys from which a second kernel costs less than blocks that lie unevenly
+
+
+def with_splits(config: Config, blocks: int, keys: int, processors: int) -> Config:
+    """The configuration for few queries, with keys split so that all multiprocessors have as many
+    loads in flight as they take: 4 blocks of 64 keys at a time where each has few tiles of keys,
+    else 8 of 32.
+    """
+    blocks = max(blocks, 1)
+    steps = -(-keys // config.tile[1])
+    splits = min(_MOST_SPLITS, 4 * processors // blocks)
+    if splits > steps // 4:
+        splits = steps // 4
+    else:
+        config = replace(config, tile=(config.tile[0], 32))
+        steps, resident = -(-keys // 32), 8 * processors
+        splits = min(_MOST_SPLITS, resident // blocks)
+        if splits < 2:
+            # Blocks come one after the other: many short ones leave less of the last ones alone.
+            splits = min(_MOST_SPLITS, -(-4 * resident // blocks), steps // 32)
+    return _even(config, steps, splits)
+
+
+def with_key_warps(
+    config: Config, blocks: int, keys: int, widths: tuple[int, int], processors: int
+) -> Config | None:
+    """The configuration of warps along keys for so many blocks without splits and heads of `widths`
+    (keys, values), for multiprocessors with 227 KiB of shared memory; None where `with_splits` is
+    faster: blocks that would lie unevenly, of long caches.
+    """
+    stage = 2 * 16 * sum(widths)
+    pair = replace(config, tile=(config.tile[0], 16), key_warps=2, stages=2)
+    # Warps of a multiprocessor: four such pairs, if they fit.
+    together = 8 if 4 * (pair.smem_bytes(*widths) + _RESERVED) <= _SHARED else 4
+    stages = min(_MOST_STAGES, _RINGS // (together * stage))
+    blocks, steps = max(blocks, 1), -(-keys // 16)
+
+    def made(resident: int, splits: int) -> Config:
+        warps = together // resident
+        splits = min(splits, _MOST_SPLITS, steps // warps)
+        alone = resident == 1 and splits < 2 and blocks > processors // 2
+        found = replace(
+            config,
+            tile=(config.tile[0], 16),
+            key_warps=warps,
+            stages=stages,
+            # What follows would take places beside blocks that fill their multiprocessors: the
+            # blocks of another call lie unevenly then.
+            overlap=config.overlap and not alone,
+            early=config.overlap,
+        )
+        return _even(found, steps, splits)
+
+    few = [resident for resident in (1, 2, 4) if together // resident > 1]
+    most = few[-1] * processors
+    if blocks > processors:
+        # Many blocks come one after the other: small ones, of which the last are short.
+        for resident in few[1:] if blocks <= most else few[:0:-1]:
+            places = resident * processors
+            if blocks >= _EVEN * -(-blocks // places) * places:
+                return made(resident, 1)
+    else:
+        for resident in few if keys <= _LONG else few[:2]:
+            splits = resident * processors // blocks
+            if splits * blocks >= _EVEN * resident * processors:
+                # Half of the multiprocessors read as fast: each has its neighbour's bandwidth.
+                is_half = resident == 1 and splits == 2 and keys <= _LONG
+                return made(resident, 1 if is_half else splits)
+    return None if keys > _LONG else made(few[-1], most // blocks)
+
+
+def _even(config: Config, steps: int, splits: int) -> Config:
+    """The configuration with so many splits of `steps` tiles of keys, or fewer: no block has less
+    than the others, but for the last.
+    """
+    return config if splits < 2 else replace(config, splits=-(-steps // -(-steps // splits)))
