@@ -5,10 +5,10 @@ compute nothing.
     python bench/gpu/decoding_bound.py --sim            # no GPU: a tiny cache, results only
 
 Readers take the blocks, the splits and the copies of `ops.ampere.attention` for one query: each
-block has its keys and values, tile by tile, by cp.async into the same shared memory. "waits" waits for each
-tile and at each barrier, as the kernel does; "no waits" never, so that all its loads are in flight;
-"vectors" reads in the order of memory by loads of 16 bytes into registers, as many blocks as a
-multiprocessor holds. None of them writes more than a number a block. Beside them are
+block has its keys and values, tile by tile, by cp.async into the same shared memory. "waits" waits
+for each tile and at each barrier, as the kernel does; "no waits" never, so that all its loads are
+in flight; "vectors" reads in the order of memory by loads of 16 bytes into registers, as many
+blocks as a multiprocessor holds. None of them writes more than a number a block. Beside them are
 `ops.attention`, cuDNN, and a copy, which counts what it reads and writes. Caches together are
 beyond the L2 cache, and alternate from call to call; contenders take turns; medians of GB/s of keys
 and values. 32 heads of 128 elements, 8 of keys; BFloat16.

@@ -51,9 +51,9 @@ def test_choices(batches, keys, warps, splits, overlap):
     assert found.early and found.tile == (16, 16) and found.stages == 3
 
 
-@pytest.mark.parametrize("batches", [12, 20])
-def test_uneven_blocks_of_long_caches_are_left_to_single_warps(batches):
-    assert chosen(batches, 8192) is None
+@pytest.mark.parametrize(("batches", "keys"), [(12, 8192), (20, 2048)])
+def test_uneven_blocks_of_long_caches_are_left_to_single_warps(batches, keys):
+    assert chosen(batches, keys) is None
 
 
 def test_choices_fit_into_shared_memory_and_leave_no_split_without_keys():
@@ -83,6 +83,8 @@ def test_hopper_takes_them_and_others_do_not(monkeypatch):
         found = flash._chosen(extents, 1, q, Variant(), True)
         assert (found.key_warps, found.packed) == (warps, 4)
         assert found.overlap == (name == "sm_120a")
+        paged = flash._chosen(extents, 1, q, Variant(), False, page=16)
+        assert (paged.key_warps, paged.packed) == (1, 4)
 
 
 def test_the_most_keys_of_windows():

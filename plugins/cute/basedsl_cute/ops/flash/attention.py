@@ -391,7 +391,7 @@ def _chosen(
     keys = variant.most_keys(longest, extents.keys)
     if warps == 1:
         found = None
-        if target.is_gpu and WGMMA.is_met_by(target):
+        if target.is_gpu and WGMMA.is_met_by(target) and page is None:
             widths = (extents.head, extents.head_v)
             found = with_key_warps(config, blocks, keys, widths, processors)
         return found or with_splits(config, blocks, keys, processors)

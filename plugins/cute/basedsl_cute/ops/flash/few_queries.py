@@ -15,7 +15,10 @@ _MOST_SPLITS = 128
 _SHARED, _RINGS, _RESERVED = 228 * 1024, 192 * 1024, 1024
 _MOST_STAGES = 6
 _EVEN = 0.9  # of the places for blocks, those that must be taken for warps along keys
-_LONG = 4096  # keys from which a second kernel costs less than blocks that lie unevenly
+_LONG = 4096
+# Blocks of a multiprocessor -> bytes of keys and values up to which what these warps save at the
+# beginning and the end of a call is more than they lose while memory is busy, if keys are split.
+_SPLITS_TELL = {1: 2**27, 2: 2**27, 4: 2**26}
 
 
 def with_splits(config: Config, blocks: int, keys: int, processors: int) -> Config:
@@ -42,7 +45,7 @@ def with_key_warps(
     config: Config, blocks: int, keys: int, widths: tuple[int, int], processors: int
 ) -> Config | None:
     """The configuration of warps along keys for so many blocks without splits and heads of `widths`
-    (keys, values), for multiprocessors with 227 KiB of shared memory; None where `with_splits` is
+    (keys, values), for multiprocessors with 228 KiB of shared memory; None where `with_splits` is
     faster: blocks that would lie unevenly, of long caches.
     """
     stage = 2 * 16 * sum(widths)
@@ -68,22 +71,27 @@ def with_key_warps(
         )
         return _even(found, steps, splits)
 
-    few = [resident for resident in (1, 2, 4) if together // resident > 1]
-    most = few[-1] * processors
+    counts = [resident for resident in (1, 2, 4) if together // resident > 1]
+    size = 2 * blocks * keys * sum(widths)
     if blocks > processors:
         # Many blocks come one after the other: small ones, of which the last are short.
-        for resident in few[1:] if blocks <= most else few[:0:-1]:
+        for resident in counts[1:] if blocks <= counts[-1] * processors else counts[:0:-1]:
             places = resident * processors
             if blocks >= _EVEN * -(-blocks // places) * places:
                 return made(resident, 1)
     else:
-        for resident in few if keys <= _LONG else few[:2]:
+        for resident in counts:
             splits = resident * processors // blocks
-            if splits * blocks >= _EVEN * resident * processors:
-                # Half of the multiprocessors read as fast: each has its neighbour's bandwidth.
-                is_half = resident == 1 and splits == 2 and keys <= _LONG
-                return made(resident, 1 if is_half else splits)
-    return None if keys > _LONG else made(few[-1], most // blocks)
+            is_even = splits * blocks >= _EVEN * resident * processors
+            if resident == 1 and splits == 2 and is_even and size <= _SPLITS_TELL[1]:
+                splits = 1  # half of the multiprocessors, each with its neighbour's bandwidth
+            if resident == 1 and splits == 1 and config.packed == 1 and keys > _LONG:
+                return None  # one query for each head of keys: 4326 of 4378 GB/s
+            if is_even and (resident == 1 or size <= _SPLITS_TELL[resident]):
+                return made(resident, splits)
+    if size > _SPLITS_TELL[4]:
+        return None
+    return made(counts[-1], counts[-1] * processors // blocks)
 
 
 def _even(config: Config, steps: int, splits: int) -> Config:
