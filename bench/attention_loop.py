@@ -47,7 +47,7 @@ def compiled(head: int, config: Any, arch: str, dtype: Any = np.float16) -> Any:
     return cute.compile(
         flash._launch,
         *(x, x, x, out, lse, None, None, turned),
-        *((None,) * 4, (None, None, None, ()), (None,) * 3),
+        *((None,) * 4, (None, None, None), (), (None,) * 3),
         *(1.0, 1.0, 1, 256, 132, head, head, Variant(), config, 0),
         options=f"--gpu-arch {arch}",
     )

@@ -97,7 +97,7 @@ def arrays(name):
         x = np.zeros((4, 2, 256, 128), np.float16).transpose(2, 3, 1, 0)
         lse = np.zeros((4, 2, 256), np.float32).transpose(2, 1, 0)
         tensors = (x, x, x, np.zeros_like(x), lse, None, None)
-        nothing = None, (None,) * 4, (None, None, None, ()), (None,) * 3
+        nothing = None, (None,) * 4, (None, None, None), (), (None,) * 3
         config = flash.HOPPER_CONFIGS[128][1]
         static = 1.0, 1.0, 4, 256, 132, 128, 128, Variant(), config, 0
         return flash._launch, (*tensors, *nothing, *static)

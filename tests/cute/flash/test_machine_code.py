@@ -97,7 +97,7 @@ def check(
         compiled = cute.compile(
             flash._launch,
             *(x, x, x, out, lse, None, None, turned),
-            *((None,) * 4, (None, None, None, ()), (None,) * 3),
+            *((None,) * 4, (None, None, None), (), (None,) * 3),
             *(1.0, 1.0, 1, 256, 132, head, head, variant, config, 0),
             options=f"--gpu-arch {arch}",
         )
@@ -128,7 +128,7 @@ def test_the_gradients_for_hopper_spill_nothing(head, config, right):
     compiled = cute.compile(
         gradients._launch,
         *(x, x, x, x, x, lse, (stats, sums), x, x, x, None),
-        *((None,) * 4, (None, None, None, ()), 1.0, 4, 256, 256, head, head),
+        *((None,) * 4, (None, None, None), (), 1.0, 4, 256, 256, head, head),
         *(Variant(right=right), config, 0),
         options="--gpu-arch sm_90a",
     )

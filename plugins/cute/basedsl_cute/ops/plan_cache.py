@@ -33,6 +33,17 @@ class PlanCache(dict[Any, T]):
         return plan
 
 
+_statics: PlanCache[Any] = PlanCache()
+
+
+def same_static(x: T) -> T:
+    """Return the first object that was given and equals `x`, which is hashable: native calls know
+    static arguments by identity.
+    """
+    found: T = _statics.get((type(x), x), x)
+    return found if found is not x else _statics.keep((type(x), x), x)
+
+
 def launch_plan(plan: Any, launch: Any, given: Any, static: Any, stream: int) -> None:
     """Launch kernels for the arrays and numbers `given`; `plan.compiled` is `launch` compiled for
     the first of them, with the static arguments that follow them.

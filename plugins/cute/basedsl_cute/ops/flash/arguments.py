@@ -19,12 +19,20 @@ MOST_OF_A_HEAD = 256
 HALVES = (cute.Float16, cute.BFloat16)
 
 
+class HeadsView(NamedTuple):
+    """The extents and strides, in elements, of an array as kernels see it."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
 class AttentionOperand(NamedTuple):
-    """An array as the view (rows, head, heads, batches), or (.., pages) of a cache, whose heads may
-    have zeros behind the `head` elements that were given.
+    """An array, or a copy of it whose heads may have zeros behind the `head` elements that were
+    given, and its view (rows, head, heads, batches), or (.., pages) of a cache.
     """
 
-    view: Any
+    array: Any
+    view: HeadsView
     record: ArrayRecord
     dtype: Any
     shape: tuple[int, ...]
@@ -90,8 +98,10 @@ def operands_of(
             )
         if 0 < head <= MOST_OF_A_HEAD:
             x, record = aligned_heads(lib, x, record)
-        view, shape = view_of_heads(lib, x, record, "bshd" if paged else layout, packed=is_packed)
-        found[name] = AttentionOperand(view, record, dtype, shape, head)
+        view = heads_view(
+            record.shape, record.strides, "bshd" if paged else layout, packed=is_packed
+        )
+        found[name] = AttentionOperand(x, view, record, dtype, view.shape, head)
     if len({one.dtype for one in found.values()}) > 1:
         names = ", ".join(f"{name} {one.dtype.__name__}" for name, one in found.items())
         raise DSLTypeError(f"attention: elements of different types: {names}")
@@ -241,7 +251,7 @@ def variant_of(
         if x is not None and tuple(x.shape) != (extents.heads,):
             raise DSLTypeError(f"attention: {name} is {tuple(x.shape)}, not ({extents.heads},)")
     if bias is not None:
-        bias = _broadcast(bias, extents, lib)
+        bias = lib.view(bias, *broadcast_bias(bias, extents))
     variant = Variant(
         left,
         right,
@@ -276,8 +286,8 @@ def normalised_causal(causal: bool | str) -> str:
     return found
 
 
-def _broadcast(bias: Any, extents: Extents, lib: ArrayLibrary) -> Any:
-    """The bias as a view (queries, keys, heads, batches)."""
+def broadcast_bias(bias: Any, extents: Extents) -> HeadsView:
+    """The view (queries, keys, heads, batches) of a bias; DSLTypeError if it does not broadcast."""
     full = (extents.batches, extents.heads, extents.queries, extents.keys)
     record = ArrayRecord.of(bias, "bias")
     missing = len(full) - len(record.shape)
@@ -285,14 +295,13 @@ def _broadcast(bias: Any, extents: Extents, lib: ArrayLibrary) -> Any:
     if missing < 0 or any(n not in (1, m) for n, m in zip(shape, full, strict=True)):
         raise DSLTypeError(f"attention: bias of {tuple(bias.shape)} does not broadcast to {full}")
     strides = tuple(0 if n == 1 else d for n, d in zip(shape, strides, strict=True))
-    return lib.view(bias, *(tuple(x[i] for i in (2, 3, 1, 0)) for x in (full, strides)))
+    return HeadsView(*(tuple(x[i] for i in (2, 3, 1, 0)) for x in (full, strides)))
 
 
-def view_of_heads(
-    lib: ArrayLibrary, x: Any, record: ArrayRecord, layout: str, *, packed: bool
-) -> tuple[Any, tuple[int, ...]]:
-    """The array as a view (rows, head, heads, batches), and the extents; `packed` is one batch."""
-    shape, strides = record.shape, record.strides
+def heads_view(
+    shape: tuple[int, ...], strides: tuple[int, ...], layout: str, *, packed: bool
+) -> HeadsView:
+    """The view (rows, head, heads, batches) of an array; one that is packed has one batch."""
     order = (2, 3, 1, 0) if layout == "bhsd" else (1, 3, 2, 0)
     if packed:
         shape, strides, order = (1, *shape), (0, *strides), (1, 3, 2, 0)
@@ -303,7 +312,7 @@ def view_of_heads(
         reach if n == 1 and mode != 1 else d
         for mode, (n, d) in enumerate(zip(shape, strides, strict=True))
     )
-    return lib.view(x, shape, strides), shape
+    return HeadsView(shape, strides)
 
 
 def rows_of_heads(x, head, vector=None):
@@ -321,11 +330,13 @@ def rows_of_heads(x, head, vector=None):
 
 def scales_of(
     lib: ArrayLibrary, given: tuple[Any, Any, Any], extents: Extents, dtype: Any
-) -> tuple[float, float, tuple[Any, Any, Any]]:
-    """The factors of q, k and v: a number for scores, one for results, and views (heads, batches)
-    of those that are arrays. DSLTypeError for one that does not fit, or that no operand needs.
+) -> tuple[float, float, tuple[HeadsView | None, ...]]:
+    """The factors of q, k and v: a number for scores, one for results, and the views (heads,
+    batches) of those that are arrays. DSLTypeError for one that does not fit, or that no operand
+    needs.
     """
-    numbers, arrays = [1.0, 1.0, 1.0], [None, None, None]
+    numbers = [1.0, 1.0, 1.0]
+    views: list[HeadsView | None] = [None, None, None]
     for i, (name, x) in enumerate(zip(("q_scale", "k_scale", "v_scale"), given, strict=True)):
         if x is None:
             continue
@@ -353,31 +364,18 @@ def scales_of(
             )
         strides = (0,) * (2 - len(record.shape)) + record.strides
         strides = tuple(0 if n == 1 else d for n, d in zip(shape, strides, strict=True))
-        arrays[i] = lib.view(x, (heads, extents.batches), (strides[1], strides[0]))
-    return numbers[0] * numbers[1], numbers[2], (arrays[0], arrays[1], arrays[2])
+        views[i] = HeadsView((heads, extents.batches), (strides[1], strides[0]))
+    return numbers[0] * numbers[1], numbers[2], tuple(views)
 
 
-def check_apart(name: str, written: Any, read: dict[str, Any]) -> None:
-    """Raise DSLTypeError if the array that is written shares memory with one that is read, as far
-    as the stretches from their first to their last elements tell.
-    """
-    own = _stretch(written, name)
-    for other, x in read.items():
-        stretch = _stretch(x, other)
-        if max(own.start, stretch.start) < min(own.stop, stretch.stop):
-            raise DSLTypeError(
-                f"attention: {name} shares memory with {other}", hint="pass another array, or none"
-            )
-
-
-def _stretch(x: Any, name: str) -> range:
-    record = ArrayRecord.of(x, name)
+def reach_of(record: ArrayRecord) -> range:
+    """The bytes from an array's lowest element to its highest, from its address on."""
     if 0 in record.shape:
         return range(0)
     steps = [(n - 1) * d for n, d in zip(record.shape, record.strides, strict=True)]
     size = record.dtype[1] // 8
     low, high = sum(d for d in steps if d < 0), sum(d for d in steps if d > 0)
-    return range(record.address + low * size, record.address + (high + 1) * size)
+    return range(low * size, (high + 1) * size)
 
 
 def scale_of(scale: Any, head: int) -> float:

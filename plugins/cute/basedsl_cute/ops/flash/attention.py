@@ -22,7 +22,7 @@ from basedsl_cute.ops.flash.arguments import (
     AttentionOperand,
     Extents,
     Lengths,
-    check_apart,
+    broadcast_bias,
     extents_of,
     most_of_a_sequence,
     operands_of,
@@ -30,15 +30,23 @@ from basedsl_cute.ops.flash.arguments import (
     scale_of,
     scales_of,
     variant_of,
-    view_of_heads,
 )
 from basedsl_cute.ops.flash.combine import combine
 from basedsl_cute.ops.flash.few_queries import with_key_warps, with_splits
 from basedsl_cute.ops.flash.gradients import attention_backward
+from basedsl_cute.ops.flash.plan import (
+    AttentionPlan,
+    GivenArrays,
+    Options,
+    options_key,
+    plan_of,
+    plans,
+)
 from basedsl_cute.ops.flash.turn import turn
 from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention as hopper
 from basedsl_cute.ops.jax_arrays import is_jax
+from basedsl_cute.ops.plan_cache import same_static
 
 _MOST_SPLITS = 128
 _LAYOUTS = ("bshd", "bhsd")
@@ -188,26 +196,56 @@ def attention(
         found = differentiable(q, k, v, options, (score, mask))
         return found if return_lse else found[0]
     lengths = Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, block_table)
+    arrays = GivenArrays(q, k, v, out, bias, alibi, sinks, lengths, (q_scale, k_scale, v_scale))
+    static = Options(
+        scale, causal, window, softcap, max_seqlen_q, max_seqlen_k, layout, return_lse, config
+    )
+    key = None
+    if score is None and mask is None:
+        key = options_key(static)
+    if key is not None:
+        key = arrays.key(lib), key
+        plan = plans.get(key)
+        if plan is not None:
+            return plan.run(_launch, lib, arrays)
+    plan, operands, captured = _plan(lib, arrays, static, score, mask)
+    if key is not None and all(x is y for x, y in zip(operands, arrays[:3], strict=True)):
+        plans.keep(key, plan)
+    q, k, v = operands
+    return plan.run(_launch, lib, arrays._replace(q=q, k=k, v=v), captured)
+
+
+def _plan(
+    lib: ArrayLibrary, given: GivenArrays, options: Options, score: Any, mask: Any
+) -> tuple[AttentionPlan, tuple[Any, ...], tuple[Any, ...]]:
+    """The plan of a call, the operands, which may be copies, and the arrays that functions of the
+    user's capture. DSLTypeError for a call that no kernel takes.
+    """
+    lengths = given.lengths
     lengths.check(lib)
-    packed = cu_seqlens_q is not None
+    packed = lengths.starts_q is not None
     dtypes = (*HALVES, cute.Float8E4M3FN)
     operands = operands_of(
-        lib, q, k, v, layout, packed, cu_seqlens_k is not None, block_table, dtypes
-    )
+        lib, given.q, given.k, given.v, options.layout, packed,
+        lengths.starts_k is not None, lengths.table, dtypes,
+    )  # fmt: skip
     extents = extents_of(operands, lengths)
-    variant, extras = variant_of(
-        causal, window, softcap, (alibi, sinks, bias), score, mask, extents, lib
-    )
-    dtype = operands["q"].dtype
-    of_scores, of_values, scales = scales_of(lib, (q_scale, k_scale, v_scale), extents, dtype)
-    factor = scale_of(scale, operands["q"].head) * of_scores
-    longest = most_of_a_sequence("max_seqlen_q", max_seqlen_q, extents.queries)
+    variant, (*_, captured) = variant_of(
+        options.causal, options.window, options.softcap,
+        (given.alibi, given.sinks, given.bias), score, mask, extents, lib,
+    )  # fmt: skip
+    bias = None if given.bias is None else broadcast_bias(given.bias, extents)
+    q = operands["q"]
+    of_scores, of_values, scales = scales_of(lib, given.scales, extents, q.dtype)
+    factor = scale_of(options.scale, q.head) * of_scores
+    longest = most_of_a_sequence("max_seqlen_q", options.max_seqlen_q, extents.queries)
     is_dense = all(x is None for x in lengths)
-    page = None if block_table is None else operands["k"].shape[0]
-    if dtype.width == 8:
+    page = None if lengths.table is None else operands["k"].shape[0]
+    config, out = options.config, given.out
+    if q.dtype.width == 8:
         _check_narrow(is_dense, extents, config)
     if config is None:
-        config = _chosen(extents, longest, operands["q"], variant, is_dense, page)
+        config = _chosen(extents, longest, q, variant, is_dense, page)
     elif not isinstance(config, ampere.Config | hopper.Config | blackwell.Config):
         raise DSLTypeError(
             f"attention: config is {with_article(type(config))}",
@@ -220,43 +258,33 @@ def attention(
         )
     elif isinstance(config, hopper.Config) and not is_dense and not config.box:
         config = _boxed(config, page)
-    if not isinstance(config, ampere.Config) and out is not None:
-        record = ArrayRecord.of(out, "out")
-        is_aligned = record.address % 16 == 0 and not any(d % 8 for d in record.strides[:-1])
-        config = replace(config, is_wide=config.is_wide and is_aligned)
-    dtype = lib.dtype(cute.BFloat16) if dtype.width == 8 else q.dtype
     if out is not None:
-        _check_out(lib, q, out, dtype, operands["v"].head)
-    is_padded = operands["v"].head < extents.head_v
-    target = None if is_padded else out
-    result, views = _results(lib, q, target, dtype, extents, layout, packed, return_lse, config)
-    turned = None
-    if operands["q"].dtype.width == 8:
-        turned = _turned(lib, v, extents)
-    if out is not None:
-        check_apart("out", out, {"q": q, "k": k, "v": v})
-    blocks = _multiprocessors(operands["q"])
-    widths = (extents.head, extents.head_v)
-    if extents.batches * longest * extents.heads:
-        _run_attention(
-            lib,
-            [operands[name].view for name in "qkv"],
-            (*views, turned),
-            lengths,
-            extras,
-            scales,
-            (factor, of_values, extents.batches, longest, blocks, *widths, variant, config),
-            q,
-        )
-    if not is_padded:
-        return result
-    found, *rest = result if return_lse else (result,)
-    found = found[..., : operands["v"].head]
-    if out is None:
-        out = lib.compact(found)
-    else:
-        out[...] = found
-    return (out, *rest) if return_lse else out
+        dtype = lib.dtype(cute.BFloat16) if q.dtype.width == 8 else given.q.dtype
+        _check_out(lib, given.q, out, dtype, operands["v"].head)
+        if not isinstance(config, ampere.Config):
+            record = ArrayRecord.of(out, "out")
+            is_aligned = record.address % 16 == 0 and not any(d % 8 for d in record.strides[:-1])
+            config = replace(config, is_wide=config.is_wide and is_aligned)
+    blocks = _multiprocessors(q)
+    plan = plan_of(
+        lib,
+        given,
+        operands,
+        extents,
+        bias,
+        scales,
+        (factor, of_values, extents.batches, longest, blocks),
+        (
+            extents.head,
+            extents.head_v,
+            variant if score or mask else same_static(variant),
+            same_static(config),
+        ),
+        options.layout,
+        options.return_lse,
+        extents.batches * longest * extents.heads > 0,
+    )
+    return plan, tuple(operands[name].array for name in "qkv"), captured
 
 
 # Heads' extent -> configurations of the Hopper kernel with a bound on the right, without, and with
@@ -445,14 +473,6 @@ def _check_narrow(is_dense: bool, extents: Extents, config: Any) -> None:
         raise DSLTypeError("attention of 8 bits needs a key")
 
 
-def _turned(lib: ArrayLibrary, v: Any, extents: Extents) -> Any:
-    """A workspace for values (head, keys, heads, batches) with contiguous keys, in whole 16."""
-    keys, head, heads = -(-extents.keys // 16) * 16, extents.head_v, extents.key_heads
-    made = lib.empty((extents.batches, heads, head, keys), v.dtype, v)
-    shape = (head, keys, heads, extents.batches)
-    return lib.view(made, shape, (keys, 1, head * keys, heads * head * keys))
-
-
 def _check_out(lib: ArrayLibrary, q: Any, out: Any, dtype: Any, head_v: int) -> None:
     """Raise DSLTypeError if `out` has not the extents, the type or the library of the result."""
     shape = (*q.shape[:-1], head_v)
@@ -460,58 +480,6 @@ def _check_out(lib: ArrayLibrary, q: Any, out: Any, dtype: Any, head_v: int) -> 
         raise DSLTypeError(
             f"attention: out is {tuple(out.shape)} of {out.dtype}, not {shape} of {dtype}"
         )
-
-
-def _results(
-    lib: ArrayLibrary,
-    q: Any,
-    out: Any,
-    dtype: Any,
-    extents: Extents,
-    layout: str,
-    packed: bool,
-    return_lse: bool,
-    config: Any,
-) -> tuple[Any, tuple[Any, ...]]:
-    """The result of the call, and the views that kernels write: out, lse, and the workspace of
-    splits.
-    """
-    if out is None:
-        out = lib.empty((*q.shape[:-1], extents.head_v), dtype, q)
-    f32 = lib.dtype(cute.Float32)
-    record = ArrayRecord.of(out, "out")
-    if record.strides[-1] != 1 or any(d % 2 for d in record.strides[:-1]) or record.address % 4:
-        raise DSLTypeError("attention: rows of out are not contiguous, or not aligned to 4 bytes")
-    out_view, (rows, _, heads, batches) = view_of_heads(lib, out, record, layout, packed=packed)
-    lse = lse_view = None
-    if return_lse:
-        lse = lib.empty((heads, rows) if packed else (batches, heads, rows), f32, q)
-        steps = (1, rows, heads * rows)
-        lse_view = lib.view(lse, (rows, heads, batches), steps)
-    parts = logs = None
-    if getattr(config, "splits", 1) > 1:
-        many = config.splits * batches
-        parts = lib.empty((many, rows, heads, extents.head_v), f32, q)
-        width = extents.head_v
-        parts = lib.view(
-            parts, (rows, width, heads, many), (heads * width, 1, width, rows * heads * width)
-        )
-        logs = lib.empty((many, heads, rows), f32, q)
-        logs = lib.view(logs, (rows, heads, many), (1, rows, heads * rows))
-    return (out, lse) if return_lse else out, (out_view, lse_view, parts, logs)
-
-
-def _run_attention(
-    lib: ArrayLibrary,
-    qkv: list[Any],
-    views: tuple[Any, ...],
-    lengths: tuple[Any, ...],
-    extras: tuple[Any, ...],
-    scales: tuple[Any, ...],
-    rest: tuple[Any, ...],
-    q: Any,
-) -> None:
-    _launch(*qkv, *views, lengths, extras, scales, *rest, lib.stream(q))
 
 
 @cute.jit
@@ -526,6 +494,7 @@ def _launch(
     turned: cute.Tensor | None,
     lengths: tuple,
     extras: tuple,
+    captured: tuple,
     scales: tuple,
     scale: cute.Float32,
     value_scale: cute.Float32,
@@ -539,6 +508,7 @@ def _launch(
     stream: cute.Int64,
 ):
     on = cute.Stream(stream.ir_value())
+    extras = (*extras, captured)
     q, k = rows_of_heads(q, head), rows_of_heads(k, head)
     v, target = rows_of_heads(v, head_v), rows_of_heads(out, head_v, 2)
     if cute.const_expr(isinstance(config, hopper.Config)):

@@ -16,16 +16,18 @@ from basedsl_cute.ops.flash.arguments import (
     Extents,
     Lengths,
     aligned_heads,
+    broadcast_bias,
     extents_of,
+    heads_view,
     most_of_a_sequence,
     operands_of,
     rows_of_heads,
     scale_of,
     variant_of,
-    view_of_heads,
 )
 from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention_backward as hopper
+from basedsl_cute.ops.plan_cache import same_static
 
 
 @explains_arguments
@@ -95,13 +97,13 @@ def attention_backward(
         for x, width in zip((q, k, v), widths, strict=True)
     ]
     grads = [
-        view_of_heads(lib, x, ArrayRecord.of(x, "a gradient"), layout, packed=is_packed)[0]
+        _seen(lib, x, ArrayRecord.of(x, "a gradient"), layout, is_packed)
         for x, is_packed in zip(found, (packed, *[cu_seqlens_k is not None] * 2), strict=True)
     ]
-    results = []
-    for name, x in (("out", out), ("grad", grad)):
-        x, record = aligned_heads(lib, x, ArrayRecord.of(x, name))
-        results.append(view_of_heads(lib, x, record, layout, packed=packed)[0])
+    results = [
+        _seen(lib, *aligned_heads(lib, x, ArrayRecord.of(x, name)), layout, packed)
+        for name, x in (("out", out), ("grad", grad))
+    ]
     rows, _, heads, batches = operands["q"].shape
     f32 = lib.dtype(cute.Float32)
     wanted = (heads, rows) if packed else (batches, heads, rows)
@@ -124,32 +126,36 @@ def attention_backward(
     if grad_bias is not None:
         if bias is None or tuple(grad_bias.shape) != tuple(bias.shape):
             raise DSLTypeError("attention: grad_bias has not the extents of bias")
-        _, (_, _, grad_bias, _) = variant_of(
-            causal, window, softcap, (None, None, grad_bias), None, None, extents, lib
-        )
+        grad_bias = lib.view(grad_bias, *broadcast_bias(grad_bias, extents))
     if extents.batches * extents.heads * max(extents.queries, extents.keys):
         _launch(
-            *(operands[name].view for name in "qkv"),
+            *(lib.view(operands[name].array, *operands[name].view) for name in "qkv"),
             *results,
             lse,
             tuple(workspaces),
             *grads,
             grad_bias,
-            lengths,
-            extras,
+            tuple(lengths),
+            extras[:3],
+            extras[3],
             scale_of(scale, given[0]),
             extents.batches,
             most_of_a_sequence("max_seqlen_q", max_seqlen_q, extents.queries),
             most_of_a_sequence("max_seqlen_k", max_seqlen_k, extents.keys),
             extents.head,
             extents.head_v,
-            variant,
-            config,
+            variant if score or mask else same_static(variant),
+            same_static(config),
             lib.stream(q),
         )
     if given != widths:
         found = [lib.compact(x[..., :head]) for x, head in zip(found, given, strict=True)]
     return found[0], found[1], found[2]
+
+
+def _seen(lib: ArrayLibrary, x: Any, record: ArrayRecord, layout: str, packed: bool) -> Any:
+    """The array as the kernels see it."""
+    return lib.view(x, *heads_view(record.shape, record.strides, layout, packed=packed))
 
 
 def _chosen(extents: Extents, variant: Variant, suits: bool) -> Any:
@@ -190,6 +196,7 @@ def _launch(
     grad_bias: cute.Tensor | None,
     lengths: tuple,
     extras: tuple,
+    captured: tuple,
     scale: cute.Float32,
     batches: cute.Int32,
     longest: cute.Int32,
@@ -203,6 +210,7 @@ def _launch(
     q, k, grad_q, grad_k = (rows_of_heads(x, head) for x in (q, k, grad_q, grad_k))
     v, out, grad, grad_v = (rows_of_heads(x, head_v) for x in (v, out, grad, grad_v))
     on = cute.Stream(stream.ir_value())
+    extras = (*extras, captured)
     given, grads = (q, k, v, out, grad, lse), (grad_q, grad_k, grad_v)
     if cute.const_expr(isinstance(config, hopper.Config)):
         hopper.backward(*given, *workspaces, *grads, extras[3], scale, variant, config, on)

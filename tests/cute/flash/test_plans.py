@@ -1,0 +1,110 @@
+"""Plans of calls of `ops.attention`: later calls with arrays of the same kind look them up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from basedsl import DSLTypeError
+from basedsl_cute.ops import attention
+from basedsl_cute.ops.ampere.attention import Config
+from basedsl_cute.ops.flash import attention as flash
+from basedsl_cute.ops.flash.plan import options_key, plans
+
+SMALL = Config(tile=(16, 16), warps=1)
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float16)
+
+
+@pytest.fixture
+def planned(monkeypatch):
+    """The calls that make a plan, and those that launch, which compute nothing here."""
+    made, launched = [], []
+    plan = flash._plan
+    monkeypatch.setattr(flash, "_plan", lambda *given: made.append(given) or plan(*given))
+    monkeypatch.setattr(flash, "_launch", lambda *given: launched.append(given))
+    plans.clear()
+    return made, launched
+
+
+def arrays(length=20):
+    q = normal(1, length, 2, 32)
+    # The same alignment each time, on which a plan depends.
+    whole = np.empty(2 * q.size + 32, np.float16)
+    start = -whole.__array_interface__["data"][0] % 32 // 2
+    out = whole[start : start + q.size].reshape(q.shape)
+    out[...] = q
+    return out
+
+
+def test_a_second_call_looks_its_plan_up(planned):
+    made, launched = planned
+    for _ in range(3):
+        attention(arrays(), arrays(), arrays(), causal=True)
+    assert (len(made), len(launched)) == (1, 3)
+    attention(arrays(), arrays(), arrays())  # other options
+    attention(arrays(24), arrays(24), arrays(24))  # other extents
+    assert (len(made), len(launched)) == (3, 5)
+
+
+def test_numbers_are_told_apart(planned):
+    made, launched = planned
+    for scale in (0.5, 0.25, 0.5):
+        attention(arrays(), arrays(), arrays(), scale=scale)
+    factors = [given[12] for given in launched]
+    assert len(made) == 2 and factors[0] == factors[2] == 2 * factors[1]
+
+
+def test_launches_get_tuples_without_tuples(planned):
+    _, launched = planned
+    bias = np.zeros((20, 20), np.float32)
+    attention(arrays(), arrays(), arrays(), bias=bias, return_lse=True)
+    (given,) = launched
+    inner = [x for one in given if isinstance(one, tuple) for x in one]
+    assert len(inner) > 6 and not any(isinstance(x, tuple) for x in inner)
+    assert {type(one) for one in given if isinstance(one, tuple)} == {tuple}
+
+
+def test_plans_share_their_static_arguments(planned):
+    _, launched = planned
+    for length in (20, 24):
+        attention(arrays(length), arrays(length), arrays(length), window=(3, None))
+    one, other = (given[-3:-1] for given in launched)
+    assert all(x is y for x, y in zip(one, other, strict=True))
+
+
+def test_what_may_change_has_no_key(planned):
+    made, _ = planned
+    assert options_key((0.5, (3, None), SMALL)) is not None
+    assert options_key((np.array(0.5), None)) is None
+    assert options_key(((3, [1]), None)) is None
+    scale = np.array(0.5)
+    for number in (0.5, 0.25):
+        scale[...] = number
+        attention(arrays(), arrays(), arrays(), scale=scale)
+    attention(*[arrays()] * 3, mask=lambda b, h, q, k: k <= q)
+    attention(*[arrays()] * 3, mask=lambda b, h, q, k: k >= q)
+    assert len(made) == 4 and not plans
+
+
+def test_results_of_planned_calls():
+    q, k, v = normal(1, 20, 2, 40), normal(1, 24, 1, 40, seed=1), normal(1, 24, 1, 24, seed=2)
+    q, k, v = (np.pad(x, [(0, 0)] * 3 + [(0, 64 - x.shape[3])]) for x in (q, k, v))
+    first = attention(q, k, v, config=SMALL)
+    again = attention(q, k[:, ::-1], v[:, ::-1], config=SMALL)  # a copy, whose plan is not kept
+    np.testing.assert_allclose(np.float32(again), np.float32(first), atol=4e-3)
+    out = np.full_like(q, np.nan)
+    for _ in range(2):
+        assert attention(q, 2 * k, v, config=SMALL, out=out) is out
+    wanted = attention(2 * q, k, v, config=SMALL)
+    np.testing.assert_allclose(np.float32(out), np.float32(wanted), atol=4e-3)
+
+
+def test_a_planned_call_checks_that_out_is_apart():
+    q, k = normal(1, 20, 2, 32), normal(1, 20, 2, 32, seed=1)
+    both = normal(2, 20, 2, 32, seed=2)
+    attention(q, k, both[1:], config=SMALL, out=both[:1])
+    with pytest.raises(DSLTypeError, match="out shares memory with v"):
+        attention(q, k, both[:1], config=SMALL, out=both[:1])
