@@ -69,6 +69,17 @@ def test_the_kernel_whose_warps_share_keys_spills_nothing(head, warps, stages, r
     check(head, config, Variant(right=right), kind="decoding", allowed=0)
 
 
+def test_a_kernel_that_begins_early_waits_before_it_reads():
+    config = ampere.Config((16, 16), 1, packed=2, key_warps=8, stages=3, early=True, overlap=True)
+    compiled = check(128, config, Variant(), kind="decoding")
+    text = compiled.__ptx__
+    assert text.count("griddepcontrol.wait;") == 1
+    waits = text.index("griddepcontrol.wait;")
+    reads = ("ld.global", "cp.async.cg", "st.global")
+    assert all(waits < text.index(name) for name in reads if name in text)
+    assert "cp.async.cg" in text and "st.global" in text
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("head", flash.NARROW_CONFIGS)
 @pytest.mark.parametrize("right", [None, 0])
@@ -107,6 +118,7 @@ def check(
         allowed *= 2
     assert kernel.spill_stores <= allowed and kernel.spill_loads <= 3 * allowed
     assert kernel.registers * config.threads <= 65536
+    return compiled
 
 
 @pytest.mark.slow
