@@ -7,6 +7,7 @@ Results are poisoned before.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.ops import attention, attention_backward
 from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.hopper import attention as hopper
+from basedsl_cute.utils import SmemAllocator
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -36,17 +38,19 @@ def of_warps_along_keys(draw):
     """A configuration in which warps share keys, for a draw's operands."""
     rng, group = draw.rng, draw.heads // draw.key_heads
     width = max(draw.head, draw.head_v)
-    warps = int(rng.integers(2, 9 if width <= 128 else 5))
-    return ampere.Config(
+    config = ampere.Config(
         (16, 16 if width > 96 else int(rng.choice([16, 32]))),
         1,
         packed=int(rng.choice([1, group])),
         splits=int(rng.choice([1, 3])),
         overlap=IS_GPU,
         early=IS_GPU,
-        key_warps=warps,
+        key_warps=int(rng.integers(2, 9)),
         stages=int(rng.integers(2, 4)) if draw.head >= draw.head_v else 4,
     )
+    while config.smem_bytes(draw.head, draw.head_v) > SmemAllocator.capacity_in_bytes():
+        config = replace(config, key_warps=config.key_warps - 1)
+    return config
 
 
 class Draw:
