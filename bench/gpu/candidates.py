@@ -98,7 +98,8 @@ def candidates(shape):
     from basedsl_cute.ops.hopper import heuristics
 
     _, order, batches, m, n, k = shape
-    problem = heuristics.Problem(m, n, k, batches, 16, 16, PROCESSORS, True)
+    balances = order[0 if m > n else 1] == "k"
+    problem = heuristics.Problem(m, n, k, batches, 16, 16, PROCESSORS, True, False, balances)
     first = heuristics.choose_hopper_kernel(problem)[1]
     found = [first]
     if (m, n, k) in WEAK_KERNELS:

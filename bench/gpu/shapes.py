@@ -100,7 +100,7 @@ def main():
         run = Product(torch, *shape, "tune" if options.tune else options.config)
         row = run.facts | {"error": run.error()}
         if not options.check:
-            row |= run.timed(bool(options.random))
+            row |= run.timed(bool(options.random or options.short))
         rows.append(row)
         print(line(row), flush=True)
         del run
@@ -122,6 +122,7 @@ def arguments():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--float64", action="store_true", help="products of Float64")
     parser.add_argument("--tune", action="store_true", help='config="tune"')
+    parser.add_argument("--short", action="store_true", help="calls in a row alone, as of --random")
     parser.add_argument("--weak", action="store_true", help="the shapes below cuBLAS on 2026-11-21")
     parser.add_argument("--log", help="a file for the times of all configurations, with --tune")
     parser.add_argument("--config", help="a configuration, as Python: hopper(stages=3)")
