@@ -63,6 +63,22 @@ CASES = {
         2,
         {"tile": (128, 72, 64), "stages": 3, "slots": 9, "whole": True},
     ),
+    "by warps, fewer slots than pieces": (
+        (200, 200, 136),
+        2,
+        {"tile": (128, 192, 64), "stages": 3, "slots": 2, "by_warps": True},
+    ),
+    "by warps, pieces of 8 columns": (
+        (264, 200, 136),
+        2,
+        {"tile": (128, 72, 64), "stages": 3, "slots": 9, "by_warps": True},
+    ),
+    "by warps, four blocks share B": (
+        (264, 200, 136),
+        4,
+        ONE | {"tile": (64, 128, 64), "cluster": (4, 1), "stages": 8, "by_warps": True},
+    ),
+    "by warps, taking turns": ((200, 136, 136), 2, TURNS | {"by_warps": True}),
 }
 
 

@@ -1,5 +1,7 @@
 """The Hopper GEMM of parts of K and their sum: either kernel, borders, epilogues, `matmul`."""
 
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ CASES = {
     "parts that end within a step of K": ((72, 40, 216), Config(3, PERSISTENT)),
     "parts that are split again": ((72, 40, 256), Config(2, SPLIT)),
     "more parts than are added at once": ((8, 16, 640), Config(20, SPLIT)),
+    "sums that warps store": ((72, 40, 192), Config(3, replace(PERSISTENT, by_warps=True))),
     "parts that threads share": ((72, 40, 192), Config(3, PERSISTENT, 2)),
     "many that they share": ((24, 16, 640), Config(20, SPLIT, 8)),
 }

@@ -46,6 +46,7 @@ class Config:
     overlap: bool = True  # programmatic dependent launch: starts while the preceding kernel ends
     producer_registers: int = 24  # of each thread of the producer's warpgroup
     whole: bool = False  # wait once for all pieces of a tile, which have a slot each, not for each
+    by_warps: bool = False  # each warp stores its rows of a row-major C itself, without TMA
 
     def __post_init__(self) -> None:
         m, n, k = self.tile
@@ -56,7 +57,7 @@ class Config:
             )
         if not 1 <= self.consumers <= 3 or self.stages < 2 or self.slots < 1:
             raise ValueError(f"{self}: 1 to 3 consumers, stages from 2, slots from 1")
-        if self.whole and self.deferred:
+        if self.deferred and (self.whole or self.by_warps):
             raise ValueError(f"{self}: pieces that are stored later are not stored at once")
 
     @property

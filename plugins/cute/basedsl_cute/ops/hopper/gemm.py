@@ -82,6 +82,7 @@ def gemm_kernel(
     schedule: PersistentTileSchedulerParams,
     k_tiles: cute.Int32,
     extras: tuple,
+    c: tuple,
     kinds: cute.Constexpr,
     cfg: cute.Constexpr,
     epilogue_op: cute.Constexpr,
@@ -101,7 +102,7 @@ def gemm_kernel(
             producer_warp(loads, scheduler, work, k_tiles, cfg)
     else:
         arch.setmaxregister_increase(cfg.consumer_registers)
-        output = Output(store_c, tma_c, extras)
+        output = Output(store_c, tma_c, extras, c=c)
         consumer_warpgroup(block, output, scheduler, work, k_tiles, kinds, cfg, epilogue_op)
 
 
@@ -114,6 +115,7 @@ class Output(NamedTuple):
     tma_c: Any
     extras: Any = ()  # (shape of C, operands), or ()
     exchange: Any = None  # see `ops.distributed.scatter_product`
+    c: Any = ()  # C itself, where warps store it
 
 
 class EpilogueStore(NamedTuple):
@@ -201,6 +203,39 @@ def store_tile(epi_store, pending, tile, kinds, cfg: cute.Constexpr):
                 epi_store.atom, epi_store.slots[None, first + i], epi_store.pieces[None, where]
             )
         epi_store.pipeline.producer_commit()
+
+
+@cute.jit
+def store_by_warp(epi_store, c, smem, pending, tile, kinds, cfg: cute.Constexpr):
+    """Store a warp's 16 rows of all pieces of a tile, through its part of the slots."""
+    vector = 128 // kinds.c.width
+    of_a_row = epi_store.piece[1] // vector
+    rows = min(16, arch.WARP_SIZE // of_a_row)  # that the warp stores at once
+    lane = arch.thread_idx()[0] % arch.WARP_SIZE
+    row = arch.make_warp_uniform(arch.warp_idx()) % 4 * 16 + lane // of_a_row
+    column = lane % of_a_row
+    for i in cute.range_constexpr(len(pending)):
+        slot = epi_store.consumer * cfg.slots + i % cfg.slots
+        if cute.const_expr(i >= cfg.slots):
+            arch.sync_warp()  # all have read the slot
+        cute.copy(
+            epi_store.to_smem,
+            epi_store.to_smem.retile(pending[i]),
+            epi_store.staged[None, None, None, slot],
+        )
+        arch.sync_warp()
+        where = piece_coordinate(tile, epi_store.row_block, i, epi_store.pieces_n, kinds, cfg)
+        there = c[None, None, tile[2]] if cute.const_expr(kinds.is_batched) else c
+        there = cute.local_tile(there, epi_store.piece, (where[0], where[1]))
+        begin_m, begin_n = (x * n for x, n in zip(where, epi_store.piece, strict=False))
+        for j in cute.range_constexpr(16 // rows):
+            at = (row + j * rows, column)
+            inside = begin_m + at[0] < c.shape[0] and begin_n + column * vector < c.shape[1]
+            if cute.const_expr(rows * of_a_row < arch.WARP_SIZE):
+                inside = inside and lane < rows * of_a_row
+            if inside:
+                source = cute.local_tile(smem[None, None, slot], (1, vector), at)[0, None]
+                cute.autovec_copy(source, cute.local_tile(there, (1, vector), at)[0, None])
 
 
 @cute.jit
@@ -307,11 +342,13 @@ def consumer_warpgroup(
             pending[i].store(values.reshape(shape))
             if cute.const_expr(defers and bool(extras)):
                 pin_in_registers(pending[i])
-            if cute.const_expr(not defers and not cfg.whole):
+            if cute.const_expr(not defers and not cfg.whole and not output.c):
                 if cute.const_expr(exchange is not None):
                     exchange.pause(epi_store, work.tile_idx, begin, i)
                 store_piece(epi_store, pending[i], where, slot + i, cfg)
-        if cute.const_expr(cfg.whole):
+        if cute.const_expr(bool(output.c)):
+            store_by_warp(epi_store, output.c[0], block.sc, pending, work.tile_idx, kinds, cfg)
+        elif cute.const_expr(cfg.whole):
             store_tile(epi_store, pending, work.tile_idx, kinds, cfg)
         if cute.const_expr(exchange is not None and not defers):
             exchange.announce(epi_store, work.tile_idx)
@@ -327,8 +364,9 @@ def consumer_warpgroup(
         while unstored > 0:
             store_next_piece(epi_store, pending, unstored, before, slot, kinds, cfg)
             unstored -= 1
-    if epi_store.is_storer:
-        stores.producer_tail()
+    if cute.const_expr(not output.c):
+        if epi_store.is_storer:
+            stores.producer_tail()
 
 
 def pin_in_registers(fragment: Any) -> None:
@@ -420,6 +458,7 @@ def gemm(
         schedule,
         cute.ceil_div(a.shape[1], cfg.tile[2]),
         (c.shape, operands) if epilogue_op is not None and operands else (),
+        (c,) if cfg.by_warps and kinds.major_c is sm90.LayoutEnum.ROW_MAJOR else (),
         kinds,
         cfg,
         epilogue_op,
