@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 from dataclasses import replace
 
 import ml_dtypes
@@ -252,6 +253,30 @@ def test_what_is_chosen_fits(dtype, out):
     assert len(seen) > 20
 
 
+OUT = {8: cute.Float8E4M3FN, 16: cute.Float16, 32: cute.Float32}
+LENGTHS = (1, 8, 32, 64, 100, 128, 192, 256, 512, 640, 1000, 1536, 2048, 2240, 4096, 8192, 21504)
+
+
+def test_what_is_chosen_for_random_products_fits():
+    draw = random.Random(0)
+    for _ in range(4000):
+        m, n, k = draw.choice(LENGTHS), draw.choice(LENGTHS), draw.choice(LENGTHS[3:])
+        dtype, out = draw.choice(list(BITS)), draw.choice(list(OUT))
+        turned, *flags = draw.choices((False, True), k=4)
+        processors, batches = draw.choice((114, 132)), draw.choice((1, 1, 64))
+        problem = heuristics.Problem(
+            m, n, k, batches, BITS[dtype], out, processors, flags[0], turned, *flags[1:]
+        )
+        kernel, cfg = heuristics.choose_hopper_kernel(problem)
+        major = sm90.LayoutEnum.COL_MAJOR if turned else sm90.LayoutEnum.ROW_MAJOR
+        kinds = HopperGemmKinds(dtype, dtype, OUT[out], None, None, major)
+        if kernel == "hopper parts":
+            cfg.check_parts(k, BITS[dtype])
+            cfg, kinds = cfg.gemm, replace(kinds, c=cute.Float32, major_c=sm90.LayoutEnum.ROW_MAJOR)
+        check = hopper_gemm.check_config if isinstance(cfg, hopper_gemm.Config) else check_split
+        check(kinds, cfg)
+
+
 def test_few_rows_are_loaded_by_blocks_for_each_other():
     def chosen(m, n, k):
         return chosen_kernel(m, n, k)[1]
@@ -302,16 +327,30 @@ def test_what_is_chosen_is_what_was_fast(shape, tile, split, swap):
     assert (kernel, cfg.tile[:2], cfg.split, cfg.swap) == ("hopper split", tile, split, swap)
 
 
-def test_tiles_of_64_columns_where_n_is_contiguous():
-    """Measured: 10.7 us, and 11.5 with 64 x 96, of 512 x 1536 x 3072; 7.6 by four of the latter."""
-    for (n, k), along_n, tile, cluster in (
-        ((1536, 3072), True, (128, 64), (2, 1)),
-        ((1536, 3072), False, (64, 96), (2, 1)),
-        ((1120, 2560), True, (64, 96), (4, 1)),
-    ):
-        problem = heuristics.Problem(512, n, k, 1, 16, 16, 132, True, balances=not along_n)
-        _, cfg = heuristics.choose_hopper_kernel(problem)
-        assert (cfg.tile[:2], cfg.cluster) == (tile, cluster)
+@pytest.mark.parametrize(
+    "shape, along_n, tile, cluster",
+    [
+        ((512, 1536, 3072), True, (64, 128), (4, 1)),  # 10.1 us, and 10.7 with 128 x 64
+        ((512, 1536, 4096), False, (64, 128), (4, 1)),  # 12.8, and 13.6 with 64 x 96
+        ((512, 1120, 2560), True, (64, 96), (4, 1)),  # 7.6, and 8.3 in pairs
+        ((4096, 384, 1536), False, (128, 96), (1, 2)),  # 8.9, and 10.0 with (2, 1)
+        ((256, 4096, 4096), False, (64, 128), (2, 1)),  # 16.2, and 19.3 with 128 x 64
+        ((768, 2048, 8192), True, (192, 64), (2, 1)),  # 38.3, and 40.6 with (1, 2)
+        ((1536, 1536, 8192), False, (192, 96), (1, 2)),  # 52.8, and 53.6 with 128 x 144
+        ((256, 21504, 7168), False, (256, 176), (1, 2)),  # 114.9, and 122.3 with 128 x 192
+        ((2048, 2240, 2560), False, (256, 144), (2, 1)),  # 34.1, and 34.9 with 128 x 144
+        ((128, 50304, 1536), False, (128, 128), (1, 1)),  # 44.7, and 48.7 without persistence
+        ((1000, 1000, 1000), False, (128, 72), (4, 2)),  # 7.4, and 7.6 with 64 x 128
+    ],
+)
+def test_what_was_measured_to_be_fast_is_chosen(shape, along_n, tile, cluster):
+    """The microseconds are an H200's."""
+    problem = heuristics.Problem(*shape, 1, 16, 16, 132, True, balances=not along_n)
+    kernel, cfg = heuristics.choose_hopper_kernel(problem)
+    assert (kernel, cfg.tile[:2], cfg.cluster) == ("hopper", tile, cluster)
+    kinds = HopperGemmKinds(cute.Float16, cute.Float16, cute.Float16, None, None, None)
+    hopper_gemm.check_config(kinds, cfg)
+    assert cfg in heuristics.ranked_hopper_kernels(problem)
 
 
 BETWEEN = [hopper_gemm.Config(**c | {"tile": (*c["tile"], 64)}) for c in config.EXTRA_CANDIDATES]
@@ -339,11 +378,36 @@ def test_tiles_in_between_stay_in_registers(monkeypatch, cfg):
 
 @pytest.mark.parametrize(
     "shape, tile",
-    [((1024, 3072, 8192), (128, 192)), ((1536, 1536, 8192), (128, 144)), ((4096,) * 3, (128, 256))],
+    [((1024, 3072, 8192), (128, 192)), ((1536, 1536, 8192), (192, 96)), ((4096,) * 3, (128, 256))],
 )
 def test_tiles_that_leave_few_multiprocessors_out(shape, tile):
     kernel, cfg = chosen_kernel(*shape)
     assert (kernel, cfg.tile[:2]) == ("hopper", tile)
+
+
+def test_rows_of_two_tiles_are_multiplied_in_parts():
+    """An H200 takes 13.9 us for the first, and 16.3 with clusters that share K."""
+    kernel, cfg = chosen_kernel(128, 2048, 8192)
+    assert (kernel, cfg.parts, cfg.gemm.tile[:2]) == ("hopper parts", 4, (64, 128))
+    assert chosen_kernel(128, 2560, 8192)[0] == chosen_kernel(128, 2048, 4096)[0] == "hopper split"
+
+
+def test_how_many_threads_add_parts():
+    """Measured of 512 x 512 x 65536: 57.4 us by 2, 56.4 by 4 and 8."""
+    assert chosen_kernel(512, 512, 65536)[1].sharing == 4
+
+
+@pytest.mark.parametrize(
+    "shape, tile, swap",
+    [
+        ((32, 6144, 4096), (64, 32), True),  # 16.2 us, and 18.5 with 64 x 48 of empty rows
+        ((48, 6144, 3072), (64, 48), False),
+        ((128, 14336, 4096), (128, 112), False),  # 44.6 us with two blocks on a multiprocessor
+    ],
+)
+def test_tiles_of_few_rows(shape, tile, swap):
+    _, cfg = chosen_kernel(*shape)
+    assert (cfg.tile[:2], cfg.swap, cfg.split, cfg.blocks_per_sm) == (tile, swap, 1, 1)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -156,3 +157,32 @@ def test_tiles_of_any_width_stay_in_registers(monkeypatch, tile):
     assert made.warnings == ()
     (kernel,) = made.kernels.values()
     assert (kernel.spill_stores, kernel.spill_loads, kernel.stack) == (0, 0, 0)
+
+
+@pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas here")
+@pytest.mark.parametrize("shape", [(256, 21504, 7168), (512, 1536, 4096), (1536, 1536, 8192)])
+def test_one_round_stays_in_registers_with_an_epilogue(monkeypatch, shape):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
+    _, cfg = heuristics.choose_hopper_kernel(heuristics.Problem(*shape, 1, 16, 16, 132, True))
+    a = b = c = d = np.zeros((256, 256), np.float16)
+    compiled = cute.compile(hopper_gemm.gemm, a, b, c, 132, cfg, tanh_and_add, (d,))
+    made = ptxas.start(compiled.stages.text("ptx"), "sm_90a").finish()
+    assert made.warnings == ()
+    (kernel,) = made.kernels.values()
+    assert (kernel.spill_stores, kernel.spill_loads, kernel.stack) == (0, 0, 0)
+
+
+def tanh_and_add(x, y):
+    return cute.math.tanh(x) + y
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_filled_tiles_fit(bits):
+    dtype = {8: cute.Float8E4M3FN, 16: cute.Float16, 32: cute.TFloat32}[bits]
+    kinds = HopperGemmKinds(dtype, dtype, cute.Float16, ROW, ROW, ROW)
+    for cfg in every_config(bits):
+        hopper_gemm.check_config(kinds, cfg)
+        # Where consumers take turns, and beside five stages, room is left.
+        if not cfg.pingpong and (cfg.consumers == 3 or cfg.stages < 5) and cfg.stages < 10:
+            with pytest.raises(DSLTypeError, match="shared memory"):
+                hopper_gemm.check_config(kinds, replace(cfg, stages=cfg.stages + 1))

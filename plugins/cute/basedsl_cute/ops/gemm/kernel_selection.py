@@ -261,6 +261,7 @@ def _hopper_problem(
         tma.stores,
         shape.is_turned,
         of_m if m > n else of_n,
+        of_n if m > n else of_m,
     )
 
 

@@ -154,8 +154,9 @@ CANDIDATES: tuple[dict[str, Any], ...] = (
 )
 # Worth being compiled where the tiles of `CANDIDATES` leave many multiprocessors idle.
 EXTRA_CANDIDATES: tuple[dict[str, Any], ...] = (
-    {"tile": (128, 192), "cluster": (2, 1), "stages": 4, "along_m": False, "deferred": True},
-)
+    {"tile": (128, 192), "cluster": (2, 1), "stages": 5, "slots": 1, "along_m": False,
+     "deferred": True},
+)  # fmt: skip
 # Bytes a cycle that each multiprocessor gets from L2 when all of them load: of operands that stay
 # resident in L2, which half of an H200's 50 MB can, and of larger ones. Fitted to measurements.
 _L2_BYTES_PER_CYCLE = (56, 44)
@@ -215,24 +216,46 @@ def every_config(bits: int) -> tuple[Config, ...]:
     """All configurations worth measuring, for operands of `bits` bits into a C of 16: tiles of any
     width, with as many stages as fit, alone and in clusters of two.
     """
-    made = []
-    for rows, consumers, pingpong, widest in _SHAPES:
-        for columns in range(64, widest + 1, 16):
-            slots = 2 * consumers * 64 * 128
-            stages = (SHARED_MEMORY - 2048 - slots) // ((rows + columns) * 128)
-            for cluster in ((1, 1), (2, 1), (1, 2)):
-                made.append(
-                    Config(
-                        (rows, columns, 1024 // bits),
-                        min(stages, 10),
-                        consumers,
-                        pingpong,
-                        cluster,
-                        along_m=pingpong,
-                        deferred=not pingpong,
-                    )
-                )
-    return tuple(made)
+    return tuple(
+        filled_config(rows, columns, bits, consumers, pingpong, cluster)
+        for rows, consumers, pingpong, widest in _SHAPES
+        for columns in range(64, widest + 1, 16)
+        for cluster in ((1, 1), (2, 1), (1, 2))
+    )
+
+
+def filled_config(
+    rows: int,
+    columns: int,
+    bits: int,
+    consumers: int,
+    pingpong: bool = False,
+    cluster: tuple[int, int] = (1, 1),
+) -> Config:
+    """The configuration of a tile with as many stages as fit beside the slots of a C of 16 bits.
+
+    Each consumer has two slots, or one where that makes room for a stage: pieces that are stored a
+    step of K apart need no more. Five stages of two consumers are enough, and where consumers take
+    turns, as many as fit beside slots of 128 bytes a row: more were not faster.
+    """
+    room, stage = SHARED_MEMORY - 2048, (rows + columns) * 128
+    slot = consumers * 64 * 2  # bytes of a slot of one column, of all consumers
+    slots, stages = 2, (room - 2 * 64 * slot) // stage
+    if not pingpong and (consumers == 3 or stages < 5):
+        width = min(64, columns & -columns)
+        stages, one = ((room - slots * width * slot) // stage for slots in (2, 1))
+        if stages < one:
+            slots, stages = 1, one
+    return Config(
+        (rows, columns, 1024 // bits),
+        min(stages, 10),
+        consumers,
+        pingpong,
+        cluster,
+        along_m=pingpong,
+        slots=slots,
+        deferred=not pingpong,
+    )
 
 
 # Rows of a tile, warpgroups that multiply, whether in turn, and the most columns: those whose sums

@@ -47,6 +47,9 @@ _FEW = 16  # rows, for which they were slower
 _LEAST_STAGES = 8  # of blocks that share the loads of the shorter mode
 _LOADING_TOGETHER = 0.6  # as `_LOADING`, of blocks that share loads
 _LONG_K = 2048 * 16  # bits of K from which they do
+_SHORT_K = 1024 * 16  # up to which C is stored by warps, where tiles are one round
+_VERY_LONG_K = 16384 * 16  # from which it makes no difference which operand pairs share
+_WIDEST_OF_256 = 176  # columns of a tile of 256 rows: with 192 some epilogues spill
 _MANY_ROUNDS = 40.0  # microseconds of loads of all blocks of a cluster, in rounds
 _ROOM = (4.0, 10.0)  # microseconds of loads for which room for the next kernel is worth stages
 _MOST_ROUNDS = 2  # of tiles over the multiprocessors, where blocks of a cluster share K
@@ -67,14 +70,18 @@ _MAX_WORKSPACE = 2**24  # bytes
 _WORTH = 0.93  # the fraction of the usual choice's time that another has to reach
 _REDUCTION = 2.0  # microseconds of the kernel that reduces partial sums
 _REDUCED = 3.5e6  # bytes that it reads or writes in a microsecond
+_BLOCKS_OF_SUMS = 8  # of that kernel, which a multiprocessor has at once
 _NOT_WORTH = 2.0  # times the shortest time by the model: what takes longer is not measured
 _HOPPER = (1.0, 1.2)  # offset (microseconds) and factor on the model of `ops.hopper.config`
+# Several blocks on a multiprocessor that are fewer than multiprocessors: some get two and others
+# none (measured: 128 x 14336 x 4096 in tiles of 128 x 128).
+_FEWER_THAN_PLACES = 1.3
 # Medians of measured by modelled times, of 760 products in four runs (bench/results): of several
 # blocks on a multiprocessor by their tile, and of pairs of tiles of 64 rows and more than 96
 # columns, for a K above 1,024.
 _SHARED = {(64, 32): 1.1, (64, 64): 1.12, (128, 16): 0.95, (128, 96): 1.1}
 _PAIRS_OF_64 = 1.2
-_TILES_OF_144 = 0.94  # of 128 rows, where K is contiguous
+_TILES_OF_144 = 0.97  # of 128 rows, where K is contiguous
 # Pairs of tiles along M, where N of the longer operand is contiguous: pieces of 64 columns are
 # loaded as they lie, others in smaller boxes (measured: 512 x 1120 x 2560, 512 x 1536 x 3072).
 _PAIRS_ALONG_N = {(128, 64): 0.8, (64, 96): 1.13}
@@ -95,6 +102,7 @@ class Problem:
     stores: bool  # TMA can write C
     is_column_major: bool = False  # C is
     balances: bool = True  # K is contiguous in the longer operand: tiles of any width load as fast
+    shorter_balances: bool = True  # and in the shorter one
 
     @property
     def k_bits(self) -> int:
@@ -156,7 +164,24 @@ def choose_hopper_kernel(problem: Problem) -> tuple[str, Any]:
             best, found = time, (time, "hopper parts", made)
     if isinstance(found[2], parallel_split_k.Config):
         return found[1], _parts_that_share(found[2], problem)
-    return found[1:]
+    wide = _parts_of_wide_tiles(problem) if found[1] == "hopper split" else None
+    return found[1:] if wide is None else ("hopper parts", wide)
+
+
+def _parts_of_wide_tiles(problem: Problem) -> parallel_split_k.Config | None:
+    """The configuration for a C of two tiles of 64 rows, with a quarter of K for each tile of 128
+    columns, of which pairs share B; None where these are not one round.
+
+    Slices of a cluster with tiles of 64 columns load a third more (128 x 2048 x 8192: 16.3 us of
+    14.0).
+    """
+    tile = (64, 128, 1024 // problem.bits)
+    tiles = problem.tiles(*tile[:2]) * 4
+    if not 64 < problem.m <= 128 or problem.k_bits % 4096 or problem.k_bits // 4 < _LONG_K:
+        return None
+    if not problem.processors * 9 // 10 <= tiles <= problem.processors:
+        return None
+    return parallel_split_k.Config(4, config.Config(tile, 8, 1, cluster=(2, 1), along_m=False), 4)
 
 
 def _parts_that_share(cfg: parallel_split_k.Config, problem: Problem) -> parallel_split_k.Config:
@@ -177,9 +202,10 @@ def _parts_that_share(cfg: parallel_split_k.Config, problem: Problem) -> paralle
 
 
 def ranked_hopper_kernels(problem: Problem, most: int = 8) -> list[Any]:
-    """The configurations to measure: of each of the three kernels the `most` that are fastest by
-    the model, of many more than `choose_hopper_kernel` compares.
+    """The configurations to measure: what `choose_hopper_kernel` finds, and of each of the three
+    kernels the `most` that are fastest by the model, of many more than it compares.
     """
+    chosen = choose_hopper_kernel(problem)[1]
     usual = sum(_candidates(problem.bits), ())
     single = [
         (time, cfg)
@@ -203,7 +229,8 @@ def ranked_hopper_kernels(problem: Problem, most: int = 8) -> list[Any]:
             parts += [(time + reduced, parallel_split_k.Config(count, cfg)) for time, cfg in best]
     found = [sorted(kind, key=lambda f: f[0])[:most] for kind in (single, split, parts)]
     ranked = sorted((f for kind in found for f in kind), key=lambda f: f[0])
-    return [cfg for time, cfg in ranked if time < _NOT_WORTH * ranked[0][0]]
+    worth = [cfg for time, cfg in ranked if time < _NOT_WORTH * ranked[0][0]]
+    return list(dict.fromkeys((chosen, *worth)))
 
 
 @functools.cache
@@ -263,10 +290,13 @@ def _timed_split(problem: Problem) -> list[tuple[float, Any]]:
 
 
 def _sharing(problem: Problem, parts: int) -> int:
-    """The threads that reduce a vector together: so many that each multiprocessor has a block."""
+    """The threads that reduce a vector together: so many that all of them run at once."""
     sharing = 1
     blocks = problem.m * problem.n // (parallel_split_k.VECTOR * parallel_split_k.THREADS)
     while sharing < min(8, parts // 2) and 2 * sharing * blocks <= problem.processors:
+        sharing *= 2
+    # As long as each adds several parts, as many as run at once.
+    while 8 * sharing <= parts and 2 * sharing * blocks <= _BLOCKS_OF_SUMS * problem.processors:
         sharing *= 2
     return max(sharing, 2) if blocks <= 2 * problem.processors else sharing
 
@@ -281,7 +311,11 @@ def _one_kernel(problem: Problem) -> tuple[float, str, Any]:
     )
     time, cfg = min(every, key=lambda found: found[0])
     is_long = problem.memory_time > _LEAST_TO_BALANCE
-    if problem.balances and is_one and is_long and shorter > _FEW:
+    # Few rows leave half of a balanced tile empty, which 64 rows of the longer mode fill.
+    tiles = -(-max(problem.m, problem.n) // 64)
+    is_filled = shorter <= 32 and problem.processors * 2 // 3 < tiles <= problem.processors
+    is_filled = is_filled and problem.memory_time < _MANY_ROUNDS
+    if problem.balances and is_one and is_long and shorter > _FEW and not is_filled:
         for other in balanced_configurations(problem):
             its = _estimated_time(other, problem)
             if its < time:
@@ -311,13 +345,20 @@ def _fastest_hopper(problem: Problem) -> tuple[float, Any]:
         if (rows, columns) == (128, 144) and problem.balances:
             factor = _TILES_OF_144
         if rows == 64 and columns > 96 and cfg.cluster != (1, 1) and problem.k_bits > 1024 * 16:
-            factor = _PAIRS_OF_64
+            if columns > 128 or cfg.cluster != _longer_pairs(cfg, problem):
+                factor = _PAIRS_OF_64
         if rows > 64 and columns <= 96 and cfg.cluster == (1, 2) and problem.k_bits / 16 < 4096:
             factor = _NARROW_PAIRS
         if not problem.balances and cfg.cluster == (2, 1) and problem.k_bits > 1024 * 16:
-            if (rows, columns) != (64, 96) or _sharing_more(cfg, problem) == cfg:
+            if (rows, columns) != (64, 96) or _for_one_round(cfg, problem) == cfg:
                 factor *= _PAIRS_ALONG_N.get((rows, columns), 1.0)
-        return factor * (_HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once * loading))
+        bytes_factor = _HOPPER[1]
+        # Loads of a short K go on while the tile before is stored.
+        if problem.k_bits <= _LONG_K and 64 < min(problem.m, problem.n) <= _MOST_ROWS:
+            if problem.batches == 1 and problem.tiles(rows, columns) > processors:
+                bytes_factor = 1.0
+        took = max(_HOPPER[1] * cycles / _CLOCK, bytes_factor * once * loading)
+        return factor * (_HOPPER[0] + took)
 
     best, found = math.inf, None
     every = (*_candidates(bits), _others(bits))
@@ -326,21 +367,76 @@ def _fastest_hopper(problem: Problem) -> tuple[float, Any]:
         time, cfg = min(((timed(cfg), cfg) for cfg in kind), key=lambda found: found[0])
         if time < _WORTH * best:
             best, found = time, cfg
-    return best, _sharing_more(found, problem)
+    return best, _for_one_round(found, problem)
 
 
-def _sharing_more(cfg: Any, problem: Problem) -> Any:
-    """The configuration whose blocks load less together, where all of them run at once."""
+def _longer_pairs(cfg: Any, problem: Problem) -> tuple[int, int] | None:
+    """The cluster of two blocks that share loads of the longer operand, which is most of what comes
+    from memory; None for more than one round of tiles, for those that do not make pairs, for a very
+    long K, and where no operand is more than twice as long.
+    """
+    rows, columns, _ = cfg.tile
+    m, n = problem.m, problem.n
+    if problem.batches > 1 or problem.tiles(rows, columns) > problem.processors:
+        return None
+    if max(m, n) <= 2 * min(m, n) or problem.k_bits > _VERY_LONG_K:
+        return None
+    if m < n:
+        return (2, 1) if -(-m // rows) % 2 == 0 else None
+    loads_whole_rows = columns % 64 == 0 or problem.shorter_balances
+    return (1, 2) if -(-n // columns) % 2 == 0 and rows > 64 and loads_whole_rows else None
+
+
+def _for_one_round(cfg: Any, problem: Problem) -> Any:
+    """The configuration as it is faster where each multiprocessor has one tile at most: its blocks
+    share more loads, or C is stored sooner.
+    """
     rows, columns, _ = cfg.tile
     m, processors, tiles = problem.m, problem.processors, problem.tiles(rows, columns)
-    if cfg.tile[:2] == (64, 96) and cfg.cluster == (2, 1) and m % (4 * rows) == 0:
-        if tiles <= processors * 10 // 11:
+    if cfg.cluster in ((2, 1), (1, 2)):
+        cfg = replace(cfg, cluster=_longer_pairs(cfg, problem) or cfg.cluster)
+    in_fours = processors * 10 // 11  # multiprocessors that clusters of four blocks find
+    if (rows, columns) in ((64, 96), (128, 64)) and cfg.pingpong and cfg.cluster != (1, 1):
+        if m % 256 == 0 and problem.batches == 1 and problem.k_bits >= _LONG_K:
+            if processors * 2 // 3 < problem.tiles(64, 128) <= in_fours:
+                tile = (64, 128, 1024 // problem.bits)
+                return config.Config(tile, 8, 1, cluster=(4, 1), along_m=False, by_warps=True)
+    if (rows, columns) == (64, 96) and cfg.cluster == (2, 1) and m % (4 * rows) == 0:
+        if tiles <= in_fours:
             return replace(cfg, cluster=(4, 1))
-    if cfg.tile[:2] == (128, 160) and cfg.defers(16) and problem.k_bits >= 2 * _LONG_K:
-        # One round of tiles twice as tall.
+    if (rows, columns) == (64, 128) and cfg.pingpong and tiles <= processors:
+        if problem.batches == 1 and problem.k_bits <= _SHORT_K and problem.bits_of_c == 16:
+            return _in_eights(problem) or replace(cfg, by_warps=True)
+    if (rows, columns) == (192, 96) and tiles <= processors and problem.bits_of_c == 16:
+        return replace(cfg, slots=3, deferred=False, whole=True)
+    if rows == 128 and cfg.defers(16) and problem.k_bits >= _LONG_K and problem.bits_of_c <= 16:
         if m % 256 == 0 and processors < tiles <= 2 * processors:
-            return replace(cfg, tile=(256, *cfg.tile[1:]), stages=3)
+            return _one_round(problem) or cfg
     return cfg
+
+
+def _in_eights(problem: Problem) -> Any:
+    """The configuration of tiles of 128 x 72, of which clusters of eight blocks share loads; None
+    where these do not fill the multiprocessors that such clusters find.
+    """
+    across, found = -(-problem.m // 128), problem.processors * 6 // 7
+    along = found // across // 2 * 2
+    if problem.bits != 16 or across % 4 or not along or -(-problem.n // along // 8) * 8 != 72:
+        return None
+    tile = (128, 72, 1024 // problem.bits)
+    return config.Config(tile, 8, 2, cluster=(4, 2), along_m=False, slots=9, by_warps=True)
+
+
+def _one_round(problem: Problem) -> Any:
+    """The configuration of tiles of 256 rows, so wide that each multiprocessor has one at most;
+    None if these do not stay in registers, or tiles of 128 rows do as well.
+    """
+    across = problem.m // 256 * problem.batches
+    columns = -(-problem.n // (problem.processors // across) // 16) * 16
+    if not 128 < columns <= _WIDEST_OF_256:
+        return None
+    cluster = (2, 1) if across % 2 == 0 else (1, 2)
+    return config.filled_config(256, columns, problem.bits, 2, cluster=cluster)
 
 
 @functools.cache
@@ -475,4 +571,6 @@ def _estimated_time(cfg: Config, problem: Problem) -> float:
     begin = _KERNEL + _BLOCK * min(blocks, 4 * processors) + _CLUSTER_BLOCK * (cfg.split - 1)
     is_alone = cfg.blocks_per_sm == 1 or cfg.sharing > 1
     factor = 1.0 if is_alone else _SHARED.get((rows, columns), 1.0)
+    if not is_alone and rows > 64 and columns > 64 and blocks <= processors:
+        factor = _FEWER_THAN_PLACES  # some multiprocessors get several blocks, and others none
     return factor * (begin + max(once, loaded / _L2, rounds * alone / _CLOCK))
