@@ -200,5 +200,58 @@ def test_attention():
     assert (out.shape, lse.shape, lse.dtype) == ((2, 20, 2, 32), (2, 2, 20), np.float32)
     mapped = jax.vmap(lambda q, k, v: attention(q[None], k[None], v[None], causal=True)[0])
     np.testing.assert_allclose(mapped(*inputs), exact_attention(*inputs), atol=2e-3)
-    with pytest.raises(DSLError, match="attention takes no bias with arrays of JAX"):
-        attention(*inputs, bias=normal(20, 20))
+    with pytest.raises(DSLError, match="attention takes no out with arrays of JAX"):
+        attention(*inputs, out=np.zeros((2, 20, 2, 32), np.float16))
+
+
+def queries_keys_values(batches=2, length=20):
+    shapes = ((batches, length, 2, 32), *[(batches, length, 1, 32)] * 2)
+    return tuple(normal(*s, seed=n, dtype=np.float16) for n, s in enumerate(shapes))
+
+
+def test_attention_with_a_bias_and_sinks():
+    q, k, v = queries_keys_values()
+    bias, sinks = normal(2, 20, 20, seed=3), normal(2, seed=4)
+
+    def exact(q, k, v, bias, sinks):
+        scores = jnp.einsum("bqhd,bkgd->bhqk", q, k).astype(jnp.float32) * 32**-0.5 + bias
+        scores = jnp.where(jnp.tri(20, dtype=bool), scores, -jnp.inf)
+        logits = jnp.broadcast_to(sinks[None, :, None, None], (2, 2, 20, 1))
+        weights = jax.nn.softmax(jnp.concatenate([scores, logits], -1), axis=-1)[..., :-1]
+        return jnp.einsum("bhqk,bkgd->bqhd", weights.astype(q.dtype), v)
+
+    def found(q, k, v, bias, sinks):
+        return attention(q, k, v, bias=bias, sinks=sinks, causal=True)
+
+    compare(found, exact, (q, k, v, bias, sinks), 3e-3)
+    many = jnp.stack([bias, 2 * bias])
+    mapped = jax.jit(jax.vmap(lambda q, bias: attention(q[None], k[:1], v[:1], bias=bias)[0]))
+    one_by_one = [attention(q[i : i + 1], k[:1], v[:1], bias=many[i])[0] for i in range(2)]
+    np.testing.assert_allclose(mapped(q, many), jnp.stack(one_by_one), atol=2e-3)
+
+
+def test_attention_with_functions_and_lengths():
+    q, k, v = queries_keys_values()
+    wanted = exact_attention(q, k, v)
+    slopes = jnp.zeros(2, jnp.float32)
+    found = attention(q, k, v, alibi=slopes, mask=lambda b, h, q, k: k <= q)
+    np.testing.assert_allclose(found, wanted, atol=2e-3)
+    starts = jnp.array([0, 20, 40], jnp.int32)
+    flat = [x.reshape(-1, *x.shape[2:]) for x in (q, k, v)]
+
+    def packed(q, k, v):
+        return attention(q, k, v, cu_seqlens_q=starts, cu_seqlens_k=starts, causal=True)
+
+    def exact(q, k, v):
+        return exact_attention(*[x.reshape(2, 20, *x.shape[1:]) for x in (q, k, v)]).reshape(
+            q.shape
+        )
+
+    compare(packed, exact, flat, 2e-3)
+    used = jnp.array([20, 7], jnp.int32)
+    found = attention(q, k, v, seqused_k=used)
+    np.testing.assert_allclose(found[1:], attention(q[1:], k[1:, :7], v[1:, :7]), atol=2e-3)
+    with pytest.raises(DSLError, match="no gradients with seqused_k"):
+        jax.grad(lambda q: attention(q, k, v, seqused_k=used).astype(jnp.float32).sum())(q)
+    with pytest.raises(DSLError, match="score captures an array"):
+        attention(q, k, v, score=lambda s, b, h, q, k: s - slopes[h])

@@ -129,8 +129,10 @@ def attention(
 
     Tensors of PyTorch that require gradients get them: those of `q`, `k`, `v`, `bias` and `sinks`,
     by `attention_backward`. Without functions of the user's it is the operation
-    `torch.ops.basedsl_cute.attention`, which `torch.compile` knows. Arrays of JAX go with `scale`,
-    `causal`, `window`, `softcap` and `layout`; `jax.grad` gets the gradients of `q`, `k` and `v`.
+    `torch.ops.basedsl_cute.attention`, which `torch.compile` knows. Arrays of JAX go
+    with all options but `out`, `config` and those of 8 bits, functions without arrays among them;
+    `jax.grad` gets the gradients of `q`, `k`, `v`, `bias` and `sinks`, and takes `alibi` for
+    constant.
 
     Returns `out`, or (out, lse). A query that sees no key gets zeros and -inf. Raises DSLTypeError
     for arrays of different libraries or types, extents that do not fit, and options that

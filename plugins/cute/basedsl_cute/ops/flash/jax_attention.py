@@ -9,10 +9,17 @@ from typing import Any, NamedTuple
 
 from basedsl import DSLTypeError
 from basedsl_cute.interop.jax.operations import jax
+from basedsl_cute.ops.flash.captured import Captured
 from basedsl_cute.ops.jax_arrays import jax_operation
 
-TAKEN = ("scale", "causal", "window", "softcap", "layout")
-"""The options that attention takes with arrays of JAX: numbers and names."""
+STATIC = (
+    "scale", "causal", "window", "softcap", "score", "mask",
+    "max_seqlen_q", "max_seqlen_k", "layout",
+)  # fmt: skip
+"""The options that are no arrays."""
+
+ARRAYS = ("bias", "alibi", "sinks", "cu_seqlens_q", "cu_seqlens_k", "seqused_k", "block_table")
+"""The options that are arrays of JAX. Those of `bias` and `sinks` have gradients."""
 
 
 class Functions(NamedTuple):
@@ -27,40 +34,55 @@ def jax_attention(
 ) -> Any:
     """Return what `attention` does, for its `options` by name.
 
-    Raises DSLTypeError for an option that is neither None nor one of `TAKEN`, and for elements of 8
-    bits.
+    Raises DSLTypeError for an option that is neither None nor one of `STATIC` and `ARRAYS`, for
+    functions that capture arrays, and for elements of 8 bits.
     """
     for name, x in options.items():
-        if name not in TAKEN and x is not None:
+        if name not in (*STATIC, *ARRAYS) and x is not None:
             raise DSLTypeError(
                 f"attention takes no {name} with arrays of JAX",
-                hint=f"it takes {', '.join(TAKEN)}",
+                hint=f"it takes {', '.join((*STATIC, *ARRAYS))}",
             )
     if q.dtype.itemsize == 1:
         raise DSLTypeError(f"attention takes no {q.dtype} arrays of JAX", hint="16-bit elements")
+    for name in ("score", "mask"):
+        own = Captured.of(options[name], name)
+        if own is not None and own.arrays:
+            raise DSLTypeError(
+                f"attention: {name} captures an array, which JAX would not see change",
+                hint="pass what is added to scores as bias=",
+            )
     window = options["window"]
-    static = {name: options[name] for name in TAKEN} | {
-        "functions": functions,
-        "window": None if window is None else tuple(window),
-    }
-    out, lse = jax_operation(_write, _shapes, tuple(static.items()), _vjp)(q, k, v)
+    static = {name: options[name] for name in STATIC}
+    static["window"] = tuple(window) if isinstance(window, list) else window
+    given = {name: options[name] for name in ARRAYS if options[name] is not None}
+    operation = jax_operation(_write, _shapes, _options(functions, tuple(given), static), _vjp)
+    out, lse = operation(q, k, v, *given.values())
     return (out, jax().lax.stop_gradient(lse)) if return_lse else out
 
 
-def _batches(x: Any) -> Any:
+def _options(functions: Functions, names: tuple[str, ...], static: Mapping[str, Any]) -> Any:
+    return (("functions", functions), ("names", names), *static.items())
+
+
+def _batches(x: Any, names: tuple[str, ...]) -> Any:
     """An array whose leading modes, as `jax.vmap` adds them, are batches."""
-    return x.reshape(-1, *x.shape[-3:])
+    return x if names else x.reshape(-1, *x.shape[-3:])
 
 
-def _write(outputs: Any, q: Any, k: Any, v: Any, functions: Functions, **options: Any) -> None:
-    q, k, v = map(_batches, (q, k, v))
-    out, lse = functions.attention(q, k, v, return_lse=True, **options)
+def _write(
+    outputs: Any, q: Any, k: Any, v: Any, *arrays: Any,
+    functions: Functions, names: Any, **static: Any,
+) -> None:  # fmt: skip
+    given = dict(zip(names, arrays, strict=True))
+    q, k, v = (_batches(x, names) for x in (q, k, v))
+    out, lse = functions.attention(q, k, v, return_lse=True, **given, **static)
     for output, found in zip(outputs, (out, lse), strict=True):
         output[...] = found.reshape(output.shape)
 
 
-def _shapes(q: Any, k: Any, v: Any, layout: str, **_: Any) -> list[Any]:
-    *batches, one, other, _ = q.shape
+def _shapes(q: Any, k: Any, v: Any, *_: Any, names: Any, layout: str, **__: Any) -> list[Any]:
+    *batches, one, other, _head = q.shape
     rows = (other, one) if layout == "bshd" else (one, other)
     struct = jax().ShapeDtypeStruct
     return [
@@ -70,20 +92,54 @@ def _shapes(q: Any, k: Any, v: Any, layout: str, **_: Any) -> list[Any]:
 
 
 def _vjp(options: Any, inputs: Any, outputs: Any, cotangents: Any) -> Any:
-    static = tuple(options.items())
-    operation = jax_operation(_write_backward, _shapes_backward, static)
-    return operation(cotangents[0], *inputs, *outputs)
+    """The cotangents of q, k, v, and of the arrays by name: None but for the bias and the sinks."""
+    names, (grad, _) = options["names"], cotangents
+    given = dict(zip(names, inputs[3:], strict=True))
+    for name in ("seqused_k", "block_table"):
+        if name in given:
+            raise DSLTypeError(
+                f"attention computes no gradients with {name}", hint="pass packed sequences"
+            )
+    operation = jax_operation(_write_backward, _shapes_backward, tuple(options.items()))
+    *found, of_bias = operation(grad, *inputs[:3], *outputs, *inputs[3:])
+    others: dict[str, Any] = {}
+    if "bias" in given:
+        others["bias"] = of_bias.astype(given["bias"].dtype)
+    if "sinks" in given:
+        out, lse = outputs
+        others["sinks"] = _of_sinks(grad, out, lse, given["sinks"], options["layout"])
+    return (*found, *(others.get(name) for name in names))
+
+
+def _of_sinks(grad: Any, out: Any, lse: Any, sinks: Any, layout: str) -> Any:
+    """The gradient of the sinks, whose weights go to nothing: minus weight times delta."""
+    f32 = jax().numpy.float32
+    delta = (grad.astype(f32) * out.astype(f32)).sum(-1)
+    heads = 1 if layout == "bhsd" and out.ndim == 4 else out.ndim - 2
+    delta = jax().numpy.moveaxis(delta, heads, 0).reshape(len(sinks), -1)
+    logs = jax().numpy.moveaxis(lse, lse.ndim - 2, 0).reshape(len(sinks), -1)
+    weights = jax().numpy.exp(sinks.astype(f32)[:, None] - logs)
+    return -(weights * delta).sum(1).astype(sinks.dtype)
 
 
 def _write_backward(
-    outputs: Any, grad: Any, q: Any, k: Any, v: Any, out: Any, lse: Any,
-    functions: Functions, **options: Any,
+    outputs: Any, grad: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *arrays: Any,
+    functions: Functions, names: Any, **static: Any,
 ) -> None:  # fmt: skip
-    given = map(_batches, (grad, q, k, v, out))
-    found = functions.backward(*given, lse.reshape(-1, *lse.shape[-2:]), **options)
-    for output, x in zip(outputs, found, strict=True):
+    named = dict(zip(names, arrays, strict=True))
+    given = [_batches(x, names) for x in (grad, q, k, v, out)]
+    logs = lse if names else lse.reshape(-1, *lse.shape[-2:])
+    if "bias" in named:
+        outputs[3][...] = 0
+        named["grad_bias"] = outputs[3]
+    found = functions.backward(*given, logs, **named, **static)
+    for output, x in zip(outputs, found, strict=False):
         output[...] = x.reshape(output.shape)
 
 
-def _shapes_backward(grad: Any, q: Any, k: Any, v: Any, *_: Any, **__: Any) -> list[Any]:
-    return [q, k, v]
+def _shapes_backward(
+    grad: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *arrays: Any, names: Any, **_: Any
+) -> list[Any]:
+    bias = dict(zip(names, arrays, strict=True)).get("bias")
+    shape = (0,) if bias is None else bias.shape
+    return [q, k, v, jax().ShapeDtypeStruct(shape, jax().numpy.float32)]
