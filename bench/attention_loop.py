@@ -16,7 +16,6 @@ import importlib.util
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +85,8 @@ def rows() -> Iterator[tuple[str, int, int, Any]]:
     for head in (64, 128, 256):
         wide, narrow = flash.HOPPER_CONFIGS[head][1], flash.NARROW_CONFIGS[head][1]
         kinds = [("wgmma", wide, np.float16), ("8 bits", narrow, FLOAT8)]
-        if head > 64:
-            kinds.append(("8 bits by products", replace(narrow, by_products=True), FLOAT8))
+        if head in flash.NARROW_BY_PRODUCTS:
+            kinds.append(("8 bits by products", flash.NARROW_BY_PRODUCTS[head], FLOAT8))
         for kind, config, dtype in kinds:
             n = config.tile[1]
             yield (

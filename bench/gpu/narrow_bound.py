@@ -1,16 +1,22 @@
-"""The most that attention of 8 bits can reach on a Hopper GPU, by its mix of instructions alone.
+"""The most that attention of 8 bits reaches on a Hopper GPU by steps that depend on each other.
 
-    python bench/gpu/narrow_bound.py [--head 64 128 256] [--compile]
+    python bench/gpu/narrow_bound.py [--head 64 128 256] [--only TEXT ...] [--compile]
 
-A step is what a warpgroup of `ops.hopper.attention` does for a tile of keys with elements of 8
-bits: the same wgmma, and of each weight the same maximum, exponent, power, sum and conversion, of
-each sum of values one product. But nobody waits for another: the softmax works on numbers of its
-own, not on what wgmma computes, weights are not what it converts, and operands lie in shared
-memory from the start. What is left out (barriers, TMA, masks, the first and last step of a tile of
-queries) could only cost time. "products" and "softmax" are each alone. Medians of rounds in turns,
-TFLOP/s of the two products, beside `ops.attention` of Float16 and of Float8E4M3FN with 16,384 keys.
-Of each the clock and the power are told, as NVML has them in the middle of a second of calls: where
-the power is at its limit, the clock falls, and time is that of the energy of a call.
+A step is what a warpgroup of `ops.hopper.attention` does for a tile of keys, by its own functions:
+it starts the products of the next scores and those of this tile's weights with its values, then
+takes each row's largest score, makes weights, sums them, and converts them for the step after. So
+each waits for what it must wait for in any such kernel. But operands lie in shared memory from the
+start, nothing is masked, and a block has one tile of queries without end: no TMA, no barriers but
+those of turns, no first and last step. "fp16" is a step of 16 bits, made alike.
+
+"without" tells what is left out, in turn, whatever the results are then: what it costs. With "sums
+checked" no maxima are taken: bases of exponents stay until a thread's sum of weights is above what
+the type has, as in a kernel that would allow that the largest weight is rounded.
+
+Medians of rounds in turns, TFLOP/s of the two products, and of that the ratio to "fp16" and to
+`ops.attention` of Float16 with 16,384 keys, which is told with that of 8 bits, with the clock and
+the power that NVML has in the middle of a second of calls: where power is at its limit, the clock
+falls, and time is that of the energy of a call.
 With `--compile` nothing is run: it tells registers and spills of sm_90a.
 """
 
@@ -22,23 +28,75 @@ import random
 import statistics
 import sys
 import time
+from dataclasses import dataclass, replace
+from typing import Any
 
 import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import OperandMajorMode, warpgroup
-from basedsl_cute.ops.flash.attention import NARROW_CONFIGS
-from basedsl_cute.ops.flash.softmax import powers
+from basedsl_cute.ops.flash.attention import HOPPER_CONFIGS, NARROW_CONFIGS
+from basedsl_cute.ops.flash.softmax import (
+    OnlineSoftmax,
+    as_rows,
+    as_wgmma_operand,
+    narrow_weights,
+    powers,
+)
 from basedsl_cute.ops.hopper.attention import (
+    NARROW_OFFSET,
     ROWS,
+    Config,
+    give_turn,
     multiply_scores,
     multiply_values,
+    parts_of,
+    rescale,
     smem_layouts,
+    take_turn,
 )
+from basedsl_cute.ops.hopper.gemm import pin_in_registers
 from basedsl_cute.utils import hopper_helpers as sm90
 
-STEPS = 2048
-KINDS = ("both", "products", "softmax")
+STEPS = 1024
 ROUNDS = 9
+SCALE = 0.3  # of scores: weights differ, as the power of products depends on it
+MOST = 448.0  # of Float8E4M3FN
+PARTS = ("max", "exp", "sum", "scale", "convert")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A kernel: `config` is that of the attention, `dtype` of its operands. `without` are those of
+    PARTS that are left out, `checked` says that sums of weights are checked instead of maxima.
+    """
+
+    dtype: Any
+    config: Config
+    without: tuple[str, ...] = ()
+    checked: bool = False
+
+
+def plans(head):
+    """The kernels that are run, by name."""
+    wide, narrow = HOPPER_CONFIGS[head][1], NARROW_CONFIGS[head][1]
+    wide, narrow = (replace(x, stages=1, query_stages=1) for x in (wide, narrow))
+    dtype = cute.Float8E4M3FN
+    configs = {
+        "as chosen": narrow,
+        "other order of turns": replace(narrow, turns=not narrow.turns),
+        "sums scaled otherwise": replace(narrow, between=not narrow.between),
+        "none computed": replace(narrow, computed=0),
+    }
+    if head == 128:
+        for tile in ((128, 128), (128, 160), (128, 224), (192, 96), (192, 128)):
+            configs[f"tile {tile}"] = replace(narrow, tile=tile)
+    found = {"fp16": Plan(cute.Float16, wide)}
+    found |= {name: Plan(dtype, config) for name, config in configs.items()}
+    chosen = found["as chosen"]
+    found["sums checked"] = replace(chosen, checked=True)
+    found |= {f"without {part}": replace(chosen, without=(part,)) for part in PARTS}
+    found["products alone"] = replace(chosen, without=PARTS)
+    return found
 
 
 def mixed(i, finite=0xB7B7B7B7):
@@ -50,112 +108,144 @@ def mixed(i, finite=0xB7B7B7B7):
 
 
 @cute.kernel
-def mix_kernel(
+def chain_kernel(
     out: cute.Tensor,
     steps: cute.Int32,
     factor: cute.Float32,
     mma_s: cute.Constexpr,
     mma_o: cute.Constexpr,
     head: cute.Constexpr,
-    kind: cute.Constexpr,
-    computed: cute.Constexpr,
-    cfg: cute.Constexpr,
+    plan: cute.Constexpr,
 ):
-    (m, n), dtype, thread = cfg.tile, cute.Float8E4M3FN, arch.thread_idx()[0]
+    cfg, dtype, thread = plan.config, plan.dtype, arch.thread_idx()[0]
+    m, n = cfg.tile
     smem = cute.utils.SmemAllocator()
     layouts = smem_layouts(dtype, head, head, cfg)
     sq, sk, sv = (smem.allocate_tensor(dtype, layout, 1024) for layout in layouts)
     for x in (sq, sk, sv):
         start = cute.recast_ptr(x.iterator, cute.make_swizzle(0, 4, 3), cute.Uint32)
-        words = cute.make_tensor(start, cute.make_layout(cute.cosize(x.layout) // 4))
+        words = cute.make_tensor(start, cute.make_layout(cute.cosize(x.layout) * dtype.width // 32))
         for i in cute.range(thread, cute.size(words), 128 * cfg.groups, unroll=1):
-            words[i] = mixed(i)
+            words[i] = mixed(i, 0xB7B7B7B7 if dtype.width == 8 else 0xBBFFBBFF)
     arch.fence_proxy("async.shared", space="cta")
     arch.sync_threads()
-    group = arch.make_warp_uniform(thread // 128)
-    own_s, own_o = (x.get_slice(group * 128) for x in (mma_s, mma_o))
+    group = arch.make_warp_uniform(thread // 128) + 1
+    own_s, own_o = (x.get_slice((group - 1) * 128) for x in (mma_s, mma_o))
     rq = mma_s.make_fragment_A(own_s.partition_A(sq))
     rk = mma_s.make_fragment_B(own_s.partition_B(sk))
     rv = mma_o.make_fragment_B(own_o.partition_B(sv))
     acc = cute.make_rmem_tensor(mma_o.partition_shape_C((m, head)), cute.Float32)
     scores = cute.make_rmem_tensor(mma_s.partition_shape_C((m, n)), cute.Float32)
-    weights = cute.make_rmem_tensor((cute.size(scores),), dtype)
-    layout = cute.make_layout(((4, 2, 2), 1, n // 32), stride=((1, 4, 8), 0, 16))
-    operand = cute.make_tensor(weights.iterator, layout)
-    words = cute.recast_tensor(weights, cute.Uint32)
-    for i in cute.range_constexpr(cute.size(words)):
-        words[i] = mixed(thread * cute.size(words) + i) & cute.Uint32(0x3F3F3F3F)
-    # Some of a thread's weights at a time, so that registers suffice.
-    parts = 8 if head > 128 else 4
-    blocks = n // 8 // parts
-    part = cute.make_rmem_tensor(((2, 2, blocks),), cute.Float32)
-    rows = cute.make_tensor(part.iterator, cute.make_layout((2, (2, blocks)), stride=(2, (1, 4))))
-    part.fill(-1.0)
-    made = cute.make_rmem_tensor((cute.size(part),), dtype)
-    kept = cute.make_rmem_tensor((cute.size(part) // 4,), cute.Int32)
-    kept.fill(0)
-    largest = cute.make_rmem_tensor((2,), cute.Float32)
-    total = cute.make_rmem_tensor((2,), cute.Float32)
-    largest.fill(0.0)
-    total.fill(0.0)
+    if cute.const_expr(dtype.width == 8):
+        ordered, weights, operand = narrow_weights(scores, dtype)
+    else:
+        ordered, weights = scores, cute.make_rmem_tensor(scores.layout, dtype)
+        operand = as_wgmma_operand(weights)
+    sums, by_row, parts = as_rows(acc), as_rows(scores), parts_of(scores, cfg)
+    scales = cute.make_rmem_tensor((2,), cute.Float32)
+    softmax = OnlineSoftmax(2, factor, NARROW_OFFSET if dtype.width == 8 else 0)
     acc.fill(0.0)
-    scores.fill(0.0)
+    scales.fill(1.0)
     stage = steps >> 31
-    while steps > 0:
-        if cute.const_expr(kind != "softmax"):
-            warpgroup.wait_group(0)
-            multiply_scores(mma_s, scores, rq, stage, rk, stage)
-            multiply_values(mma_o, acc, operand, rv, stage)
-        if cute.const_expr(kind != "products"):
-            for number in cute.range_constexpr(parts):
-                for r in cute.range_constexpr(2):
-                    row = rows[r, None].load()
-                    found = row.reduce(cute.ReductionOp.MAX, largest[r], 0)
-                    if cute.const_expr(number == parts - 1):
-                        found = arch.warp_reduction_max(found, threads_in_group=4)
-                        total[r] = total[r] * cute.math.exp2(largest[r] - found, fastmath=True)
-                    largest[r] = found
-                    exponents = row * factor - found
-                    if cute.const_expr(4 * number < parts * computed):
-                        power = powers(exponents)
-                    else:
-                        power = cute.math.exp2(exponents, fastmath=True)
-                    total[r] = power.reduce(cute.ReductionOp.ADD, total[r], 0)
-                    rows[r, None].store(power)
-                made.store(part.load().to(dtype).reshape(made.shape))
-                # Something needs what is converted; the kernel permutes as many words.
-                kept.store(kept.load() ^ cute.recast_tensor(made, cute.Int32).load())
-            # As many products as sums of values of a thread.
-            for i in cute.range_constexpr(head // 2):
-                part[i % cute.size(part)] = part[i % cute.size(part)] * factor
-        steps = steps - 1
+    if group == cfg.groups:
+        give_turn(group, steps > 0, cfg)
+    take_turn(group, cfg)
+    multiply_scores(mma_s, scores, rq, stage, rk, stage)
+    give_turn(group, steps > 0, cfg)
     warpgroup.wait_group(0)
-    value = total[0] + total[1]
-    for x in (acc, scores, part):
+    softmax.update(by_row)
+    weights.store(ordered.load().to(dtype).reshape(weights.shape))
+    is_scaled = "scale" not in plan.without and not plan.checked
+    while steps > 0:
+        steps = steps - 1
+        take_turn(group, cfg)
+        multiply_scores(mma_s, scores, rq, stage, rk, stage)
+        if cute.const_expr(is_scaled and cfg.between):
+            rescale(sums, scales)
+        multiply_values(mma_o, acc, operand, rv, stage)
+        give_turn(group, steps > 0, cfg)
+        warpgroup.wait_group(1)
+        before = [softmax.total[r] for r in range(2)]
+        if cute.const_expr("max" in plan.without or plan.checked):
+            exponents = [(factor, softmax.largest[r] * factor - softmax.offset) for r in range(2)]
+            if cute.const_expr(plan.checked):
+                softmax.total.fill(0.0)
+        else:
+            factors, exponents = softmax.rise(by_row)
+            for r in range(2):
+                scales[r] = factors[r]
+        for part, is_computed in parts[0]:
+            weigh(plan, softmax, part, exponents, is_computed)
+        if cute.const_expr(cfg.pinned):
+            pin_in_registers(softmax.total)
+        # Never false, but a branch: ptxas moves a wait up to the beginning of its basic block.
+        if steps >= 0:
+            arch.sync_warp()
+        warpgroup.wait_group(0)
+        if cute.const_expr(is_scaled and not cfg.between):
+            rescale(sums, scales)
+        for part, is_computed in parts[1]:
+            weigh(plan, softmax, part, exponents, is_computed)
+        if cute.const_expr(plan.checked):
+            check(softmax, by_row, sums, before)
+        if cute.const_expr("convert" not in plan.without):
+            weights.store(ordered.load().to(dtype).reshape(weights.shape))
+    value = softmax.total[0] + softmax.total[1]
+    for x in (acc, scores):
         value = x.load().reduce(cute.ReductionOp.ADD, value, 0)
-    value = value + cute.Float32(kept.load().reduce(cute.ReductionOp.ADD, 0, 0))
     out[arch.block_idx()[0] * (128 * cfg.groups) + thread] = value
 
 
+def weigh(plan, softmax, part, exponents, is_computed):
+    """Make scores into weights, and add them to the sums, but for what is left out."""
+    for r, (factor, base) in enumerate(exponents):
+        x = part[r, None].load() * factor - base
+        if "exp" not in plan.without:
+            x = powers(x) if is_computed else cute.math.exp2(x, fastmath=True)
+        if "sum" not in plan.without:
+            softmax.total[r] = x.reduce(cute.ReductionOp.ADD, softmax.total[r], 0)
+        part[r, None].store(x)
+
+
 @cute.jit
-def mix(
+def check(softmax, by_row, sums, before):
+    """Scale weights and sums, and raise the base, where a weight may be too large; add the sums of
+    the tile to those `before`.
+    """
+    if arch.vote_any_sync(arch.fmax(softmax.total[0], softmax.total[1]) > MOST):
+        for r in range(2):
+            most = arch.warp_reduction_max(softmax.total[r], threads_in_group=4)
+            rise = cute.math.log2(arch.fmax(most, 1.0), fastmath=True)
+            scale = cute.math.exp2(-rise, fastmath=True)
+            softmax.largest[r] = softmax.largest[r] + rise * arch.rcp_approx(softmax.factor)
+            before[r] = before[r] * scale
+            softmax.total[r] = softmax.total[r] * scale
+            by_row[r, None].store(by_row[r, None].load() * scale)
+            sums[r, None].store(sums[r, None].load() * scale)
+    for r in range(2):
+        softmax.total[r] = softmax.total[r] + before[r]
+
+
+@cute.jit
+def chain(
     out: cute.Tensor,
     steps: cute.Int32,
     factor: cute.Float32,
     blocks: cute.Int32,
     head: cute.Constexpr,
-    kind: cute.Constexpr,
-    computed: cute.Constexpr,
-    cfg: cute.Constexpr,
+    plan: cute.Constexpr,
     stream: cute.Int64,
 ):
-    k, dtype = OperandMajorMode.K, cute.Float8E4M3FN
-    kinds = (dtype, dtype, k, k, cute.Float32, (cfg.groups, 1, 1))
-    mma_s = sm90.make_trivial_tiled_mma(*kinds, tiler_mn=(ROWS, cfg.tile[1]))
+    k, dtype, cfg = OperandMajorMode.K, plan.dtype, plan.config
+    of_values = k if dtype.width == 8 else OperandMajorMode.MN
+    kinds, shape = (dtype, dtype, k), (cute.Float32, (cfg.groups, 1, 1))
+    mma_s = sm90.make_trivial_tiled_mma(*kinds, k, *shape, tiler_mn=(ROWS, cfg.tile[1]))
     mma_o = sm90.make_trivial_tiled_mma(
-        *kinds, tiler_mn=(ROWS, head), a_source=warpgroup.OperandSource.RMEM
+        *(*kinds, of_values, *shape),
+        tiler_mn=(ROWS, head),
+        a_source=warpgroup.OperandSource.RMEM,
     )
-    mix_kernel(out, steps, factor, mma_s, mma_o, head, kind, computed, cfg).launch(
+    chain_kernel(out, steps, factor, mma_s, mma_o, head, plan).launch(
         grid=(blocks, 1, 1),
         block=(128 * cfg.groups, 1, 1),
         stream=cute.Stream(stream.ir_value()),
@@ -166,73 +256,80 @@ def mix(
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--head", type=int, nargs="*", default=[64, 128, 256])
+    parser.add_argument("--only", nargs="*", help="plans whose names contain one of these")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="0: compiled and called once")
     parser.add_argument("--compile", action="store_true", help="for sm_90a, without a GPU")
     options = parser.parse_args()
-    if options.compile:
-        return compile_only(options.head)
-    import torch
+    if not options.compile:
+        import torch
 
-    if not torch.cuda.is_available():
-        print("no CUDA device here")
-        return 0
-    print(torch.cuda.get_device_name())
+        if not torch.cuda.is_available():
+            print("no CUDA device here")
+            return 0
+        print(torch.cuda.get_device_name())
     for head in options.head:
-        measure(head)
+        found = {
+            name: plan
+            for name, plan in plans(head).items()
+            if name == "fp16" or not options.only or any(text in name for text in options.only)
+        }
+        if options.compile:
+            compile_only(head, found)
+        else:
+            measure(head, found, options.rounds)
     return 0
 
 
-def variants(head):
-    """The mixes that are run: by name, the kind and how many of four weights are computed."""
-    found = {kind: (kind, 0) for kind in KINDS}
-    return found | {"both, 1 of 4 computed": ("both", 1)}
-
-
-def compile_only(heads):
+def compile_only(head, found):
     import numpy as np
 
-    for head in heads:
-        config = NARROW_CONFIGS[head][1]
-        out = np.zeros(1 << 17, np.float32)
-        for name, (kind, computed) in variants(head).items():
-            code = cute.compile(
-                *(mix, out, STEPS, 1.0, 132, head, kind, computed, config, 0),
-                options="--gpu-arch sm_90a",
-            )
-            (kernel,) = code.resources.values()
-            print(f"{head} {config.tile} {name}: {kernel.registers}, spills {kernel.spill_stores}")
-    return 0
+    out = np.zeros(1 << 17, np.float32)
+    for name, plan in found.items():
+        code = cute.compile(
+            *(chain, out, STEPS, SCALE, 132, head, plan, 0), options="--gpu-arch sm_90a"
+        )
+        (kernel,) = code.resources.values()
+        told = f"{kernel.registers}, spills {kernel.spill_stores}"
+        print(f"{head} {plan.config.tile} {name}: {told}", flush=True)
 
 
-def measure(head):
+def measure(head, found, rounds):
     import torch
 
     from basedsl_cute.ops import attention
 
-    config, (batches, length, heads) = NARROW_CONFIGS[head][1], (1, 16384, 16)
     processors = torch.cuda.get_device_properties(0).multi_processor_count
-    out = torch.zeros(processors * 128 * config.groups, device="cuda")
+    out = torch.zeros(processors * 384, device="cuda")
     stream = torch.cuda.current_stream().cuda_stream
     contenders, work = {}, {}
-    of_mix = 4 * processors * STEPS * config.tile[0] * config.tile[1] * head
-    for name, (kind, computed) in variants(head).items():
-        given = (out, STEPS, 1.0, processors, head, kind, computed, config, stream)
-        contenders[name], work[name] = lambda given=given: mix(*given), of_mix
+    for name, plan in found.items():
+        given = (out, STEPS, SCALE, processors, head, plan, stream)
+        contenders[name] = lambda given=given: chain(*given)
+        m, n = plan.config.tile
+        work[name] = 4 * processors * STEPS * m * n * head
+    batches, length, heads = 1, 16384, 16
     q, k, v = (torch.randn(batches, length, heads, head, device="cuda").half() for _ in range(3))
     narrow = [x.to(torch.float8_e4m3fn) for x in (q, k, v)]
-    contenders["fp16"] = lambda: attention(q, k, v)
-    contenders["8 bits"] = lambda: attention(*narrow)
-    work |= dict.fromkeys(("fp16", "8 bits"), 4 * batches * heads * length**2 * head)
+    contenders["attention, fp16"] = lambda: attention(q, k, v)
+    contenders["attention, 8 bits"] = lambda: attention(*narrow)
+    for name in ("attention, fp16", "attention, 8 bits"):
+        work[name] = 4 * batches * heads * length**2 * head
     times = {name: [] for name in contenders}
     for once in contenders.values():
         once()
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name in random.sample(list(contenders), len(contenders)):
             times[name].append(seconds(contenders[name]))
+    if not rounds:
+        return
     speed = {name: work[name] / statistics.median(times[name]) / 1e12 for name in contenders}
-    shown = "  ".join(f"{name} {x:.0f} ({x / speed['fp16']:.3f})" for name, x in speed.items())
-    print(f"heads of {head}, {config.tile}: {shown}", flush=True)
-    for name, once in contenders.items():
-        print(f"  {name}: {drawn(once)}", flush=True)
+    for name, x in sorted(speed.items(), key=lambda item: -item[1]):
+        tile = f" {found[name].config.tile}" if name in found else ""
+        of = f"{x / speed['fp16']:.3f}, {x / speed['attention, fp16']:.3f}"
+        print(f"heads of {head}{tile} {name}: {x:.0f} ({of})", flush=True)
+    for name in ("fp16", "as chosen", "attention, fp16", "attention, 8 bits"):
+        if name in contenders:
+            print(f"  {name}: {drawn(contenders[name])}", flush=True)
 
 
 def drawn(once):

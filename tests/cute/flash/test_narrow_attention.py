@@ -54,6 +54,16 @@ def test_a_causal_mask(keys, options):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("head", [64, 128, 256])
+def test_results_without_the_logarithms_of_sums(head):
+    """They may be summed otherwise then."""
+    q, k, v = (normal(1, n, 1, head, seed=i) for i, n in enumerate((130, 300, 300)))
+    values, _ = reference(*(np.float64(x) for x in (q, k, v)))
+    out = np.float64(attention(q, k, v))
+    np.testing.assert_allclose(out, values, atol=0.03 * abs(values).max())
+
+
+@pytest.mark.slow
 def test_factors_of_heads_and_batches():
     q, k, v = normal(2, 130, 2, 64), normal(2, 90, 1, 64, seed=1), normal(2, 90, 1, 128, seed=2)
     draw = np.random.default_rng(3).uniform

@@ -247,7 +247,7 @@ def _plan(
     if q.dtype.width == 8:
         _check_narrow(is_dense, extents, config)
     if config is None:
-        config = _chosen(extents, longest, q, variant, is_dense, page)
+        config = _chosen(extents, longest, q, variant, is_dense, page, options.return_lse)
     elif not isinstance(config, ampere.Config | hopper.Config | blackwell.Config):
         raise DSLTypeError(
             f"attention: config is {with_article(type(config))}",
@@ -341,9 +341,24 @@ NARROW_CONFIGS = {
             late=4,
             computed=1,
         ),
-        hopper.Config((128, 192), turns=True, persistent=True, ahead=True, late=4, computed=1),
+        hopper.Config(
+            (128, 192),
+            turns=True,
+            persistent=True,
+            between=False,
+            ahead=True,
+            late=4,
+            computed=1,
+        ),
     ),
     256: (hopper.Config((128, 128), turns=True, persistent=True),) * 2,
+}
+# Without a bound, a mask, functions of scores, or logarithms of sums, which are coarser so.
+NARROW_BY_PRODUCTS = {
+    64: hopper.Config((192, 128), stages=4, persistent=True, by_products=True),
+    256: hopper.Config(
+        (128, 128), turns=True, persistent=True, ahead=True, late=4, by_products=True
+    ),
 }
 # With few keys a block's beginning and end weigh more than the turns of its warpgroups.
 _FEW_KEYS = 1024
@@ -371,6 +386,7 @@ def _chosen(
     variant: Variant,
     is_dense: bool,
     page: int | None = None,
+    has_logs: bool = True,
 ) -> ampere.Config | hopper.Config | blackwell.Config:
     """The configuration: heads packed where there are few queries, keys split for few blocks."""
     target = current_target()
@@ -385,7 +401,9 @@ def _chosen(
         is_long = False
     if q.dtype.width == 8:
         width = max(extents.head, extents.head_v)
-        bounded, free = next(found for w, found in NARROW_CONFIGS.items() if width <= w)
+        of_width, (bounded, free) = next(x for x in NARROW_CONFIGS.items() if width <= x[0])
+        if not (variant.is_scored or has_logs):
+            free = NARROW_BY_PRODUCTS.get(of_width, free)
         return free if variant.right is None and variant.mask is None else bounded
     if target.is_gpu and TCGEN05.is_met_by(target) and is_long:
         if blackwell.takes(extents.head, extents.head_v):
