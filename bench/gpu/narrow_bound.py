@@ -332,8 +332,8 @@ def measure(head, found, rounds):
             print(f"  {name}: {drawn(contenders[name])}", flush=True)
 
 
-def drawn(once):
-    """The clock and the power of the device during a second of calls, beside their limits."""
+def drawn(once, duration=1.0):
+    """The clock and the power of the device during seconds of calls, beside their limits."""
     import torch
 
     nvml = ctypes.CDLL("libnvidia-ml.so.1")
@@ -348,7 +348,7 @@ def drawn(once):
             raise RuntimeError(f"{call} failed")
         return number.value
 
-    sm, found, end = 1, [], time.monotonic() + 1
+    sm, found, end = 1, [], time.monotonic() + duration
     while time.monotonic() < end:
         for _ in range(4):
             once()

@@ -8,29 +8,32 @@ keys of a sequence can be split over blocks, whose results `ops.flash.combine` j
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute import arch
-from basedsl_cute.nvgpu import cpasync, warp
-from basedsl_cute.ops.ampere.gemm import contiguous_copy
+from basedsl_cute.nvgpu import warp
+from basedsl_cute.ops.ampere.attention_rows import (
+    COLUMN,
+    ROW,
+    VECTOR,
+    KeyRows,
+    QueryRows,
+    RowCopier,
+)
+from basedsl_cute.ops.ampere.attention_walk import PADDED, Walk, padded_layout
+from basedsl_cute.ops.ampere.gemm import lanes_of_a_line
 from basedsl_cute.ops.ampere.mainloop import FragmentLoader
 from basedsl_cute.ops.flash.softmax import (
     LazySoftmax,
     OnlineSoftmax,
-    as_operand,
     as_rows,
     gather_columns,
-    scale_rows,
 )
 from basedsl_cute.ops.flash.variant import LOG2_E, Place, Sequence
 from basedsl_cute.utils import hopper_helpers as sm90
-
-VECTOR = 8  # elements of 16 bits that one access moves
-ROW, COLUMN = sm90.LayoutEnum.ROW_MAJOR, sm90.LayoutEnum.COL_MAJOR
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,9 @@ class Config:
     row's exponents follows its largest score only where that is so much above, as an exponent of
     two, so that sums are seldom scaled; weights are at most two to the power of it, made beside the
     products of the 16 keys before, and summed by products with ones. With `heads_first` the tiles
-    of queries that see most keys begin first, of all heads of a batch.
+    of queries that see most keys begin first, of all heads of a batch. With `ahead`, which takes
+    slack and two stages, the scores of a tile are multiplied beside the weights of the one before
+    (`ops.ampere.attention_walk`).
 
     With more than one of `key_warps`, `ops.ampere.decoding` has the kernel: so many warps share the
     keys of a tile of queries, each with `stages` tiles of keys and values in shared memory. `early`
@@ -61,6 +66,7 @@ class Config:
     key_warps: int = 1
     stages: int = 1
     early: bool = False
+    ahead: bool = False
 
     @property
     def threads(self) -> int:
@@ -73,81 +79,26 @@ class Config:
     def smem_bytes(self, head: int, head_v: int) -> int:
         """Shared memory of a block in bytes, for heads of these extents."""
         joined = 8 * self.tile[0] * 4 * self.key_warps if self.key_warps > 1 else 0
-        return 2 * (self.tile[0] * head + self.ring_elements(head, head_v)) + joined
+        size = 2 * (self.tile[0] * head + self.ring_elements(head, head_v))
+        return (size * PADDED // 64 if self.ahead else size) + joined
 
 
-class RowCopier:
-    """A thread's copies of rows of a tensor (rows, columns) into a tile by cp.async.
-
-    `by_column` says that the tile is (columns, rows). What lies outside becomes zero.
+def smem_layouts(cfg, dtype, head, head_v):
+    """The layouts of tiles of queries (queries, head), keys (keys, head), and values (head, keys),
+    each with stages.
     """
-
-    def __init__(self, staged, cfg, thread, by_column=False):
-        self.staged, self.by_column = staged, by_column
-        shape = cute.size(staged, mode=[0]), cute.size(staged, mode=[1])
-        op = cpasync.CopyG2SOp(cpasync.LoadCacheMode.GLOBAL, zero_fill=True)
-        self.atom = cute.make_copy_atom(op, staged.element_type, num_bits_per_copy=128)
-        layouts = contiguous_copy(
-            COLUMN if by_column else ROW, shape, staged.element_type, VECTOR, cfg.threads
+    (m, n), stages = cfg.tile, cfg.stages
+    if cfg.ahead:
+        return (
+            padded_layout(m, head, 1),
+            padded_layout(n, head, stages),
+            padded_layout(n, head_v, stages, by_column=True),
         )
-        own = cute.make_tiled_copy_tv(self.atom, *layouts).get_slice(thread)
-        self.coords = own.partition_S(cute.make_identity_tensor(shape))
-        self.target = own.partition_D(staged)
-
-    def copy(self, row_of, stage=0):
-        """Copy the tile into a stage; `row_of` returns the vector of a row of the tile, and if it
-        is inside.
-        """
-        across, along = (2, 1) if self.by_column else (1, 2)
-        for i in range(cute.size(self.target, mode=[across])):
-            at = (0, 0, i) if self.by_column else (0, i, 0)
-            source, inside = row_of(self.coords[at][1 if self.by_column else 0])
-            for j in range(cute.size(self.target, mode=[along])):
-                at = (0, j, i) if self.by_column else (0, i, j)
-                column = self.coords[at][0 if self.by_column else 1]
-                vector = cute.local_tile(source, (VECTOR,), (column // VECTOR,))
-                target = self.target[(None, *at[1:], stage)]
-                cute.copy_atom_call(self.atom, vector, target, pred=inside)
-
-
-class KeyRows:
-    """Rows of the keys or values of one sequence and head, through a table of pages if any.
-
-    `x` is (rows, columns, heads, batches), or with `table` (rows of a page, columns, heads, pages).
-    """
-
-    def __init__(self, x, head, batch, sequence, table):
-        self.x, self.head, self.table = x, head, table
-        self.batch, self.sequence = batch, sequence
-
-    def __call__(self, key):
-        inside = key < self.sequence.keys
-        key = cute.where(inside, key, 0)
-        if self.table is None:
-            row = self.x[self.sequence.first_key + key, None, self.head, self.batch]
-        else:
-            size = self.x.shape[0]
-            page = self.table[self.batch, key // size]
-            row = self.x[key % size, None, self.head, page]
-        return row, inside
-
-
-class QueryRows:
-    """Queries of a sequence as rows, those of `packed` heads from `head` on in turns.
-
-    `q` is (rows, columns, heads, batches), in which the sequence has the batch `own`; row 0 is row
-    `first` of the sequence.
-    """
-
-    def __init__(self, q, first, head, packed, sequence, own):
-        self.q, self.first, self.head, self.packed = q, first, head, packed
-        self.sequence, self.own = sequence, own
-
-    def __call__(self, row):
-        inside = self.first + row < self.sequence.queries * self.packed
-        at = cute.where(inside, self.first + row, 0)
-        query = self.sequence.first_query + at // self.packed
-        return self.q[query, None, self.head + at % self.packed, self.own], inside
+    return (
+        sm90.make_smem_layout_a(ROW, (m, n, head), dtype, 1),
+        sm90.make_smem_layout_b(ROW, (m, n, head), dtype, stages),
+        sm90.make_smem_layout_b(COLUMN, (m, head_v, n), dtype, stages),
+    )
 
 
 @cute.kernel
@@ -189,12 +140,8 @@ def forward_kernel(
         head, key_head = key_head, key_head // group
     if tile * m < sequence.queries * cfg.packed:
         smem = cute.utils.SmemAllocator()
-        layout_q = sm90.make_smem_layout_a(ROW, (m, n, head_k), dtype, 1)
-        layout_k = sm90.make_smem_layout_b(ROW, (m, n, head_k), dtype, 1)
-        layout_v = sm90.make_smem_layout_b(COLUMN, (m, head_v, n), dtype, 1)
-        sq = smem.allocate_tensor(dtype, layout_q, 1024)
-        sk = smem.allocate_tensor(dtype, layout_k, 1024)
-        sv = smem.allocate_tensor(dtype, layout_v, 1024)
+        layouts = smem_layouts(cfg, dtype, head_k, head_v)
+        sq, sk, sv = (smem.allocate_tensor(dtype, layout, 1024) for layout in layouts)
         mma = cute.make_tiled_mma(
             warp.MmaF16BF16Op(dtype, cute.Float32, (16, 8, 16)),
             (cfg.warps, 1, 1),
@@ -206,8 +153,6 @@ def forward_kernel(
         read_q = FragmentLoader(cute.make_tiled_copy_A, ROW, mma, sq, rq, thread)
         read_k = FragmentLoader(cute.make_tiled_copy_B, ROW, mma, sk, rk, thread)
         read_v = FragmentLoader(cute.make_tiled_copy_B, COLUMN, mma, sv, rv, thread)
-        copy_q = RowCopier(sq, cfg, thread)
-        copy_k, copy_v = RowCopier(sk, cfg, thread), RowCopier(sv, cfg, thread, by_column=True)
         rows_k = KeyRows(k, key_head, own_keys, sequence, table)
         rows_v = KeyRows(v, key_head, own_keys, sequence, table)
 
@@ -233,65 +178,46 @@ def forward_kernel(
         low, high = tiles_of_keys(place, first, last, split, cfg)
         area = ((head, head + cfg.packed - 1), (first, last))
         number = place.tile_before(high - 1, low, *area, n)
-        copy_q.copy(QueryRows(q, tile * m, head, cfg.packed, sequence, own))
-        if number >= low:
-            # Another thread number, as far as compilers see: addresses of these copies would be
-            # kept for those in the loop, each in a register.
-            same = arch.inline_ptx("mov.b32 $0, $1;", [thread], cute.Int32)
-            first_k = RowCopier(sk, cfg, same)
-            first_k.copy(lambda row, number=number: rows_k(number * n + row))
-        arch.cp_async_commit_group()
-        while number >= low:
-            key = number * n
-            arch.cp_async_wait_group(0)
-            arch.sync_threads()
-            copy_v.copy(lambda row, key=key: rows_v(key + row))
-            arch.cp_async_commit_group()
-            scores = mma.make_fragment_C(mma.partition_shape_C((m, n)))
-            scores.fill(0.0)
-            for b in cute.range_constexpr(cute.size(rq, mode=[2])):
-                read_q.load(b, 0)
-                read_k.load(b, 0)
-                cute.gemm(mma, scores, rq[None, None, b], rk[None, None, b], scores)
-            arch.cp_async_wait_group(0)
-            arch.sync_threads()
-            number = place.tile_before(number - 1, low, *area, n)
-            if number >= low:
-                copy_k.copy(lambda row, number=number: rows_k(number * n + row))
-            arch.cp_async_commit_group()
-            by_row = as_rows(scores)
-            adjust(
-                by_row,
-                as_rows(coords),
-                place,
-                scale,
-                tile * m,
-                key,
-                area,
-                n,
-                cfg.packed,
+        queries = QueryRows(q, tile * m, head, cfg.packed, sequence, own)
+        RowCopier(sq, cfg, thread).copy(queries)
+
+        def copy_by(thread):
+            """Functions that copy a tile of keys, and of values, into a stage."""
+            own_k = RowCopier(sk, cfg, thread)
+            own_v = RowCopier(sv, cfg, thread, by_column=True)
+            if cfg.ahead:
+                return (
+                    lambda number, stage: rows_k.copy(own_k, number * n, stage),
+                    lambda number, stage: rows_v.copy(own_v, number * n, stage),
+                )
+            return (
+                lambda number, stage: own_k.copy(lambda row: rows_k(number * n + row), stage),
+                lambda number, stage: own_v.copy(lambda row: rows_v(number * n + row), stage),
             )
-            weights = cute.make_rmem_tensor(scores.layout, dtype)
-            operand = as_operand(weights)
-            if cute.const_expr(cfg.slack > 0):
-                softmax.follow(by_row)
-            else:
-                scales, exponents = softmax.rise(by_row)
-                scale_rows(sums, scales)
-                softmax.weigh(by_row, exponents)
-                weights.store(scores.load().to(dtype))
-            for b in cute.range_constexpr(cute.size(rv, mode=[2])):
-                read_v.load(b, 0)
-                if cute.const_expr(cfg.slack > 0):
-                    part = sixteen_keys(scores, b)
-                    softmax.weigh(as_rows(part), softmax.exponents(), is_summed=totals is None)
-                    sixteen_keys(weights, b).store(part.load().to(dtype))
-                cute.gemm(mma, acc, operand[None, None, b], rv[None, None, b], acc)
-                if cute.const_expr(totals is not None):
-                    totals.add(operand[None, None, b])
+
+        def score(products, number, changed):
+            by_row, own = as_rows(products), as_rows(coords)
+            adjust(by_row, own, place, scale, tile * m, number * n, area, n, cfg.packed, changed)
+
+        walk = Walk(
+            mma,
+            cfg.tile,
+            dtype,
+            readers=(read_q, read_k, read_v),
+            fragments=(rq, rk, rv),
+            copies=copy_by(thread),
+            before=lambda number, low: place.tile_before(number, low, *area, n),
+            score=score,
+            softmax=softmax,
+            sums=acc,
+            totals=totals,
+        )
+        # Another thread number, as far as compilers see: addresses of the first copies would be
+        # kept for those in the loop, each in a register.
+        same = arch.inline_ptx("mov.b32 $0, $1;", [thread], cute.Int32)
+        (walk.ahead if cfg.ahead else walk.in_turn)(number, low, copy_by(same))
         if cute.const_expr(totals is not None):
             totals.share(softmax)
-        arch.cp_async_wait_group(0)
 
         own_thread = mma.get_slice(thread)
         result = as_rows(own_thread.partition_C(cute.make_identity_tensor((m, head_v))))
@@ -323,14 +249,6 @@ class Totals:
         """Give each of the four threads of a row, whose totals `finish` adds, a quarter."""
         for r in range(cute.size(self.by_row, mode=[0])):
             softmax.total[r] = self.by_row[r, 0] * 0.25
-
-
-def sixteen_keys(acc, block):
-    """Columns 16 `block` to 16 `block` + 15 of an accumulator, or of its weights."""
-    layout = acc.layout
-    shape = (*layout.shape[:2], 2)
-    start = acc.iterator + 2 * block * layout.stride[2]
-    return cute.make_tensor(start, cute.make_layout(shape, stride=layout.stride))
 
 
 @dataclass
@@ -437,9 +355,20 @@ def tiles_of_keys(place, first, last, split, cfg: cute.Constexpr):
 
 
 @cute.jit
-def adjust(scores, coords, place, scale, row0, key0, area, keys, packed: cute.Constexpr):
+def adjust(
+    scores,
+    coords,
+    place,
+    scale,
+    row0,
+    key0,
+    area,
+    keys,
+    packed: cute.Constexpr,
+    changed: cute.Constexpr = lambda: None,
+):
     """Change the products of a tile into scores, and hide those that queries do not see. `area` are
-    its heads and its queries, each (first, last).
+    its heads and its queries, each (first, last). `changed` is called where any is changed.
     """
     variant, head, queries = place.variant, area[0][0], area[1]
     of_row = [row0 + coords[r, 0][0] for r in range(cute.size(scores, mode=[0]))]
@@ -464,6 +393,10 @@ def adjust(scores, coords, place, scale, row0, key0, area, keys, packed: cute.Co
                     own, query = rows[r]
                     seen = place.sees(own, query, key)
                     scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
+        if cute.const_expr(not variant.is_scored):
+            changed()
+    if cute.const_expr(variant.is_scored):
+        changed()
 
 
 def hide_columns(scores, coords, place, key0, queries):
@@ -485,18 +418,33 @@ def hide_columns(scores, coords, place, key0, queries):
 
 
 def check_config(cfg: Config, head: int, head_v: int) -> None:
-    """Raise DSLTypeError for a tile that the warps do not divide, or heads without a layout."""
-    if cfg.tile[0] % (16 * cfg.warps) or cfg.tile[1] % 16:
+    """Raise DSLTypeError for a tile that the warps or their copies do not divide, heads without a
+    layout, or an order without what it takes.
+    """
+    m, n = cfg.tile
+    if m % (16 * cfg.warps) or n % 16:
         raise DSLTypeError(
             f"{cfg.warps} warps cannot share a tile {cfg.tile}",
             hint=f"queries must be a multiple of {16 * cfg.warps}, keys of 16",
         )
-    for extent in (head, head_v):
-        if extent % 32 or math.gcd(extent, 64) < 32:
+    threads = arch.WARP_SIZE * cfg.warps
+    for extent, rows in ((head, m), (head, n), (head_v, n)):
+        if extent % 32:
             raise DSLTypeError(
                 f"heads of {extent} elements do not fit this kernel",
                 hint="their extents must be multiples of 32",
             )
+        at_a_time = threads // lanes_of_a_line(extent, rows, 16, VECTOR, threads)
+        if rows % at_a_time:
+            raise DSLTypeError(
+                f"{threads} threads cannot copy {rows} rows of {extent} elements",
+                hint=f"they copy {at_a_time} rows at a time, and a tile must have whole ones",
+            )
+    if cfg.ahead and (cfg.slack <= 0 or cfg.stages != 2 or cfg.key_warps > 1):
+        raise DSLTypeError(
+            "scores cannot be multiplied ahead in this configuration",
+            hint="it must have slack, two stages, and one warp along keys",
+        )
 
 
 @cute.jit

@@ -12,7 +12,8 @@ from __future__ import annotations
 import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import warp
-from basedsl_cute.ops.ampere.attention import COLUMN, ROW, RowCopier, sequence_of
+from basedsl_cute.ops.ampere.attention import sequence_of
+from basedsl_cute.ops.ampere.attention_rows import COLUMN, ROW, RowCopier
 from basedsl_cute.ops.ampere.mainloop import FragmentLoader
 from basedsl_cute.ops.flash.softmax import as_operand, as_rows
 from basedsl_cute.ops.flash.variant import LOG2_E, Place

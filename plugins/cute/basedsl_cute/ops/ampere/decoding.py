@@ -15,19 +15,15 @@ from basedsl import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import warp
 from basedsl_cute.ops.ampere.attention import (
-    COLUMN,
-    ROW,
     AttentionResult,
     Config,
-    KeyRows,
-    QueryRows,
-    RowCopier,
     adjust,
     check_config,
     finish_rows,
     sequence_of,
     tiles_of_keys,
 )
+from basedsl_cute.ops.ampere.attention_rows import COLUMN, ROW, KeyRows, QueryRows, RowCopier
 from basedsl_cute.ops.ampere.mainloop import FragmentLoader
 from basedsl_cute.ops.flash.softmax import OnlineSoftmax, as_operand, as_rows, scale_rows
 from basedsl_cute.ops.flash.variant import LOG2_E, Place

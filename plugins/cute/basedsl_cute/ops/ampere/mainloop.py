@@ -94,9 +94,9 @@ class FragmentLoader:
         self.source = own.partition_S(staged)
         self.target = own.retile(fragment)
 
-    def load(self, k, stage):
-        """Load the fragments of block `k` of K."""
-        cute.copy(self.tiled, self.source[None, None, k, stage], self.target[None, None, k])
+    def load(self, k, stage, n=None):
+        """Load the fragments of block `k` of K, all or those of one load along the other mode."""
+        cute.copy(self.tiled, self.source[None, n, k, stage], self.target[None, n, k])
 
 
 class WarpEpilogue:

@@ -191,10 +191,10 @@ class OnlineSoftmax:
             exponents.append((factor, base - self.offset if self.offset else base))
         return scales, exponents
 
-    def weigh(self, scores, exponents, computed=False, is_summed=True):
+    def weigh(self, scores, exponents, computed=False, is_summed=True, first=0):
         """Make scores, all of a tile or some columns, into weights, and add them to the sums unless
-        `is_summed` is False. `exponents` has each row's factor and base. Weights are `computed` by
-        multiplications, or by the unit for exponentials.
+        `is_summed` is False. `exponents` has each row's factor and base, of rows from `first` on.
+        Weights are `computed` by multiplications, or by the unit for exponentials.
         """
         for r, (factor, base) in enumerate(exponents):
             exponents = scores[r, None].load() * factor - base
@@ -203,7 +203,8 @@ class OnlineSoftmax:
             else:
                 weights = cute.math.exp2(exponents, fastmath=True)
             if is_summed:
-                self.total[r] = weights.reduce(cute.ReductionOp.ADD, self.total[r], 0)
+                total = self.total[first + r]
+                self.total[first + r] = weights.reduce(cute.ReductionOp.ADD, total, 0)
             scores[r, None].store(weights)
 
     def join(self, row, others):
@@ -277,14 +278,13 @@ class LazySoftmax(OnlineSoftmax):
         return [(self.factors[r], self.bases[r]) for r in range(cute.size(self.bases))]
 
     @cute.jit
-    def follow(self, scores):
+    def raise_bases(self, own):
         """Let the bases follow the largest scores of a tile, and scale sums, if a row of the warp
-        has one far above. Scores of other threads are not asked for before.
+        has one far above. `own` has those of each row that the thread has: scores of other threads
+        are not asked for before.
         """
         rows = cute.size(self.bases)
-        lowest = -cute.Float32.inf
-        own = [scores[r, None].load().reduce(cute.ReductionOp.MAX, lowest, 0) for r in range(rows)]
-        above = lowest
+        above = -cute.Float32.inf
         for r in range(rows):
             above = arch.fmax(above, own[r] * self.factors[r] - self.bases[r])
         if arch.vote_any_sync(above > self.slack):
