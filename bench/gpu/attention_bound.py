@@ -41,10 +41,12 @@ KINDS = {
 
 
 class Bound:
-    """Endless tiles of one problem, with the parts that `parts` names."""
+    """Endless tiles of one problem, with the parts that `parts` names, and so many chains of
+    weights, each made of the last one of its chain.
+    """
 
-    def __init__(self, parts):
-        self.parts = parts
+    def __init__(self, parts, chains=CHAINS):
+        self.parts, self.chains = parts, chains
 
     @cute.jit
     def __call__(self, x: cute.Tensor, out: cute.Tensor, tiles: cute.Int32, blocks: cute.Int32):
@@ -120,7 +122,7 @@ class Bound:
             (c, s.partition_S(source), s.retile(r))
             for c, s, source, r in zip(copies, slices, (sQ, sK, turned), (rQ, rK, rV), strict=True)
         ]
-        chains = cute.make_layout(CHAINS)
+        chains = cute.make_layout(self.chains)
         value, least, total = (cute.make_rmem_tensor(chains, cute.Float32) for _ in range(3))
         value.fill(cute.Float32(t) * 1e-3)
         least.fill(0.0)
@@ -182,7 +184,7 @@ class Bound:
         if cute.const_expr("weights" in self.parts):
             each = WEIGHTS // 2 // steps
             for i in cute.range_constexpr(each):
-                c = i % CHAINS
+                c = (k * each + i) % self.chains
                 least[c] = cute.arch.fmax(least[c], value[c])
                 value[c] = cute.math.exp2(value[c] * scale - least[c], fastmath=True)
                 total[c] += value[c]
