@@ -426,6 +426,7 @@ Q = np.zeros((1, 8, 4, 64), np.float16)
         ((Q, Q, Q), {"causal": "left"}, "causal='left'"),
         ((Q, Q, Q), {"layout": "sbhd"}, "no layout 'sbhd'"),
         ((Q, Q, Q), {"bias": np.zeros((3, 8, 8), np.float32)}, "bias of .* does not broadcast"),
+        ((Q, Q, Q), {"bias": np.ones((8, 8), bool)}, "bias is Boolean"),
         ((Q, Q, Q), {"sinks": np.zeros(3, np.float32)}, r"sinks is \(3,\), not \(4,\)"),
         ((Q, Q, Q), {"score": "linear"}, "score= is a str"),
         ((Q, Q, Q), {"block_table": np.zeros((1, 1), np.int32)}, "block_table needs seqused_k"),

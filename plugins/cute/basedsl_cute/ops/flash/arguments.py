@@ -290,6 +290,11 @@ def broadcast_bias(bias: Any, extents: Extents) -> HeadsView:
     """The view (queries, keys, heads, batches) of a bias; DSLTypeError if it does not broadcast."""
     full = (extents.batches, extents.heads, extents.queries, extents.keys)
     record = ArrayRecord.of(bias, "bias")
+    if from_dlpack(*record.dtype) is cute.Boolean:
+        raise DSLTypeError(
+            "attention: bias is Boolean, and would be added to the scores as 0 and 1",
+            hint="pass a mask= that reads it, or a bias of 0 where it is True and -inf elsewhere",
+        )
     missing = len(full) - len(record.shape)
     shape, strides = (1,) * missing + record.shape, (0,) * missing + record.strides
     if missing < 0 or any(n not in (1, m) for n, m in zip(shape, full, strict=True)):
