@@ -163,6 +163,7 @@ class Hopper:
         pingpong = consumers > 1 and d.one(True, False, False)
         warpgroups_per_tile = 1 if pingpong else consumers
         widths = (16, 32, 64, 96, 128) if small else (16, 32, 64, 80, 96, 128, 160, 192, 256)
+        stores = d.often("deferred", "at once", "by warps")
         return {
             "tile": (
                 64 * warpgroups_per_tile * d.often(1, 2),
@@ -176,7 +177,8 @@ class Hopper:
             "swizzle": d.one(1, 2, 4, 8),
             "along_m": d.one(True, False),
             "slots": d.number(1, 3),
-            "deferred": d.often(True, False),
+            "deferred": stores == "deferred",
+            "by_warps": stores == "by warps",
             "overlap": d.one(True, False),
         }
 
