@@ -266,12 +266,11 @@ def resources(monkeypatch, head, variant, arch):
         slopes if variant.alibi else None,
         sinks if variant.sinks else None,
         bias if variant.bias else None,
-        (),
     )
     compiled = cute.compile(
         flash._launch,
         *(x, x, x, x, lse, None, None, None),
-        *((None,) * 4, extras, (None,) * 3),
+        *((None,) * 4, extras, (), (None,) * 3),
         *(1.0, 1.0, 1, 256, 148, head, head, variant, config, 0),
         options=f"--gpu-arch {arch}",
     )
