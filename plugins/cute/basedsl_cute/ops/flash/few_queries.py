@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from basedsl_cute.hardware.targets import SYSTEM_SMEM, target_of
 from basedsl_cute.ops.ampere.attention import Config
 
 _MOST_SPLITS = 128
-# Bytes of shared memory: of a multiprocessor, of keys and values there, and of a block beside.
-_SHARED, _RINGS, _RESERVED = 228 * 1024, 192 * 1024, 1024
+_SHARED = target_of("sm_90a").smem_per_sm
+_RINGS = 192 * 1024  # bytes of these for keys and values
 _MOST_STAGES = 6
 _EVEN = 0.9  # of the places for blocks, those that must be taken for warps along keys
 _LONG = 4096
@@ -51,7 +52,7 @@ def with_key_warps(
     stage = 2 * 16 * sum(widths)
     pair = replace(config, tile=(config.tile[0], 16), key_warps=2, stages=2)
     # Warps of a multiprocessor: four such pairs, if they fit.
-    together = 8 if 4 * (pair.smem_bytes(*widths) + _RESERVED) <= _SHARED else 4
+    together = 8 if 4 * (pair.smem_bytes(*widths) + SYSTEM_SMEM) <= _SHARED else 4
     stages = min(_MOST_STAGES, _RINGS // (together * stage))
     blocks, steps = max(blocks, 1), -(-keys // 16)
 
