@@ -3,9 +3,9 @@ any such kernel must, with heads of 128 and several tiles and orders.
 
     python bench/gpu/attention_chained.py [--config CONFIG ...] [--only TEXT ...] [--compile]
 
-A kind is the walk of `ops.ampere.attention_walk` over endless tiles: the same mma.sync, ldmatrix,
-cp.async and arithmetic. Weights are made of what the first product computed, the second one
-multiplies these weights, and the largest score of a row that a thread has is known before its
+A kind is the walk of `ops.ampere.attention_key_walk` over endless tiles: the same mma.sync,
+ldmatrix, cp.async and arithmetic. Weights are made of what the first product computed, the second
+one multiplies these weights, and the largest score of a row that a thread has is known before its
 weights. Nothing else is waited for: there are no waits for copies, no barriers, no masks, no
 exchange between threads, no scaling of results, no beginning and no end. What is left out could
 only cost time, so that no kernel with this tile, this order and this compiler's schedule is faster;
@@ -37,8 +37,8 @@ import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import warp
 from basedsl_cute.ops.ampere import attention as ampere
+from basedsl_cute.ops.ampere.attention_key_walk import KeyWalk, padded_layout
 from basedsl_cute.ops.ampere.attention_rows import COLUMN, ROW, RowCopier
-from basedsl_cute.ops.ampere.attention_walk import Walk, padded_layout
 from basedsl_cute.ops.ampere.mainloop import FragmentLoader
 from basedsl_cute.ops.flash.softmax import LazySoftmax
 
@@ -79,7 +79,7 @@ def kinds():
     return found
 
 
-class EndlessWalk(Walk):
+class EndlessWalk(KeyWalk):
     """A walk that waits for no copy and no thread."""
 
     def await_copies(self, but=0):

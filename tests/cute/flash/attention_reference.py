@@ -5,6 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 
+def normal(*shape, seed=0):
+    """Random normal numbers of Float16."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float16)
+
+
+def close(found, wanted, atol=4e-3):
+    """Compare results with those in float64."""
+    np.testing.assert_allclose(np.asarray(found, np.float64), wanted, atol=atol)
+
+
 def reference(q, k, v, *, scale=None, left=None, right=None, shift=None, score=None, mask=None):
     """Softmax(q k^T) v of (batches, length, heads, head) in float64, and the logarithms of sums
     (batches, heads, queries); rows that see no key are 0 and -inf.

@@ -16,23 +16,15 @@ from basedsl_cute.ops.hopper import attention as hopper
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from attention_reference import reference
+from attention_reference import close, normal, reference
 
 SMALL = Config(tile=(32, 32), warps=2)  # few operations, so that it compiles fast
 BIAS = np.random.default_rng(7).standard_normal((4, 70, 90)).astype(np.float32)
 
 
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float16)
-
-
 @pytest.fixture(scope="module")
 def qkv():
     return normal(2, 70, 4, 64), normal(2, 90, 2, 64, seed=1), normal(2, 90, 2, 96, seed=2)
-
-
-def close(found, wanted, atol=4e-3):
-    np.testing.assert_allclose(np.asarray(found, np.float64), wanted, atol=atol)
 
 
 SLOPES = np.float32([0.1, 0.2, 0.3, 0.4])

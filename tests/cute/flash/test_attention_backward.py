@@ -15,11 +15,7 @@ from basedsl_cute.ops.hopper import attention_backward as hopper
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from attention_reference import gradients
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float16)
+from attention_reference import gradients, normal
 
 
 def check(q, k, v, wanted, seed=9, config=None, **options):

@@ -14,7 +14,7 @@ from basedsl_cute.ops.ampere.attention import Config
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from attention_reference import reference
+from attention_reference import close, normal, reference
 
 TWO = Config((16, 16), 1, packed=2, key_warps=2, stages=2)
 THREE = Config((16, 32), 1, packed=2, key_warps=3, stages=3)
@@ -22,17 +22,9 @@ SLOPES = np.float32([0.1, 0.2, 0.3, 0.4])
 BIAS = np.random.default_rng(7).standard_normal((4, 3, 130)).astype(np.float32)
 
 
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float16)
-
-
 @pytest.fixture(scope="module")
 def qkv():
     return normal(2, 3, 4, 64), normal(2, 130, 2, 64, seed=1), normal(2, 130, 2, 96, seed=2)
-
-
-def close(found, wanted, atol=4e-3):
-    np.testing.assert_allclose(np.asarray(found, np.float64), wanted, atol=atol)
 
 
 def capped(s, *_):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,11 +14,11 @@ from basedsl_cute.ops.ampere.attention import Config
 from basedsl_cute.ops.flash import attention as flash
 from basedsl_cute.ops.flash.plan import options_key, plans
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from attention_reference import normal
+
 SMALL = Config(tile=(16, 16), warps=1)
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float16)
 
 
 @pytest.fixture

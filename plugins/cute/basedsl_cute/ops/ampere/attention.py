@@ -15,6 +15,8 @@ import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import warp
+from basedsl_cute.ops.ampere.attention_key_walk import PADDED, KeyWalk, padded_layout
+from basedsl_cute.ops.ampere.attention_operands import AttentionOperands
 from basedsl_cute.ops.ampere.attention_rows import (
     COLUMN,
     ROW,
@@ -23,9 +25,7 @@ from basedsl_cute.ops.ampere.attention_rows import (
     QueryRows,
     RowCopier,
 )
-from basedsl_cute.ops.ampere.attention_walk import PADDED, Walk, padded_layout
 from basedsl_cute.ops.ampere.gemm import lanes_of_a_line
-from basedsl_cute.ops.ampere.mainloop import FragmentLoader
 from basedsl_cute.ops.flash.softmax import (
     LazySoftmax,
     OnlineSoftmax,
@@ -49,7 +49,7 @@ class Config:
     products of the 16 keys before, and summed by products with ones. With `heads_first` the tiles
     of queries that see most keys begin first, of all heads of a batch. With `ahead`, which takes
     slack and two stages, the scores of a tile are multiplied beside the weights of the one before
-    (`ops.ampere.attention_walk`).
+    (`ops.ampere.attention_key_walk`).
 
     With more than one of `key_warps`, `ops.ampere.decoding` has the kernel: so many warps share the
     keys of a tile of queries, each with `stages` tiles of keys and values in shared memory. `early`
@@ -147,12 +147,7 @@ def forward_kernel(
             (cfg.warps, 1, 1),
             permutation_mnk=(16 * cfg.warps, 16, 16),
         )
-        rq = mma.make_fragment_A(mma.partition_shape_A((m, head_k)))
-        rk = mma.make_fragment_B(mma.partition_shape_B((n, head_k)))
-        rv = mma.make_fragment_B(mma.partition_shape_B((head_v, n)))
-        read_q = FragmentLoader(cute.make_tiled_copy_A, ROW, mma, sq, rq, thread)
-        read_k = FragmentLoader(cute.make_tiled_copy_B, ROW, mma, sk, rk, thread)
-        read_v = FragmentLoader(cute.make_tiled_copy_B, COLUMN, mma, sv, rv, thread)
+        operands = AttentionOperands(mma, cfg.tile, (head_k, head_v), (sq, sk, sv), thread)
         rows_k = KeyRows(k, key_head, own_keys, sequence, table)
         rows_v = KeyRows(v, key_head, own_keys, sequence, table)
 
@@ -173,13 +168,10 @@ def forward_kernel(
         else:
             softmax = OnlineSoftmax(count, factor)
 
-        first = tile * m // cfg.packed
-        last = min((tile * m + m - 1) // cfg.packed, sequence.queries - 1)
-        low, high = tiles_of_keys(place, first, last, split, cfg)
-        area = ((head, head + cfg.packed - 1), (first, last))
+        low, high, queries = tiles_of_keys(place, tile, split, cfg)
+        area = ((head, head + cfg.packed - 1), queries)
         number = place.tile_before(high - 1, low, *area, n)
-        queries = QueryRows(q, tile * m, head, cfg.packed, sequence, own)
-        RowCopier(sq, cfg, thread).copy(queries)
+        RowCopier(sq, cfg, thread).copy(QueryRows(q, tile * m, head, cfg.packed, sequence, own))
 
         def copy_by(thread):
             """Functions that copy a tile of keys, and of values, into a stage."""
@@ -199,12 +191,12 @@ def forward_kernel(
             by_row, own = as_rows(products), as_rows(coords)
             adjust(by_row, own, place, scale, tile * m, number * n, area, n, cfg.packed, changed)
 
-        walk = Walk(
+        walk = KeyWalk(
             mma,
             cfg.tile,
             dtype,
-            readers=(read_q, read_k, read_v),
-            fragments=(rq, rk, rv),
+            readers=operands.readers,
+            fragments=operands.fragments,
             copies=copy_by(thread),
             before=lambda number, low: place.tile_before(number, low, *area, n),
             score=score,
@@ -340,18 +332,20 @@ def sequence_of(q, k, lengths, batch):
 
 
 @cute.jit
-def tiles_of_keys(place, first, last, split, cfg: cute.Constexpr):
-    """The tiles of keys [low, high) of a block: those that queries `first` to `last` may see by the
-    windows, and of several splits its share of them.
+def tiles_of_keys(place, tile, split, cfg: cute.Constexpr):
+    """The tiles of keys [low, high) of a block: those that the queries of `tile` may see by the
+    windows, and of several splits its share of them; and these queries, (first, last).
     """
-    keys = cfg.tile[1]
+    m, keys = cfg.tile
+    first = tile * m // cfg.packed
+    last = min((tile * m + m - 1) // cfg.packed, place.sequence.queries - 1)
     begin, end = place.keys_of(first, last)
     low, high = begin // keys, cute.ceil_div(end, keys)
     if cute.const_expr(cfg.splits > 1):
         each = cute.ceil_div(high - low, cfg.splits)
         low = low + split * each
         high = min(high, low + each)
-    return low, high
+    return low, high, (first, last)
 
 
 @cute.jit

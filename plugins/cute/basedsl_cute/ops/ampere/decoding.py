@@ -23,8 +23,8 @@ from basedsl_cute.ops.ampere.attention import (
     sequence_of,
     tiles_of_keys,
 )
+from basedsl_cute.ops.ampere.attention_operands import AttentionOperands
 from basedsl_cute.ops.ampere.attention_rows import COLUMN, ROW, KeyRows, QueryRows, RowCopier
-from basedsl_cute.ops.ampere.mainloop import FragmentLoader
 from basedsl_cute.ops.flash.softmax import OnlineSoftmax, as_operand, as_rows, scale_rows
 from basedsl_cute.ops.flash.variant import LOG2_E, Place
 from basedsl_cute.utils import hopper_helpers as sm90
@@ -71,12 +71,8 @@ def decoding_kernel(
         mma = cute.make_tiled_mma(
             warp.MmaF16BF16Op(dtype, cute.Float32, (16, 8, 16)), permutation_mnk=(16, 16, 16)
         )
-        rq = mma.make_fragment_A(mma.partition_shape_A((m, head_k)))
-        rk = mma.make_fragment_B(mma.partition_shape_B((n, head_k)))
-        rv = mma.make_fragment_B(mma.partition_shape_B((head_v, n)))
-        read_q = FragmentLoader(cute.make_tiled_copy_A, ROW, mma, sq, rq, lane)
-        read_k = FragmentLoader(cute.make_tiled_copy_B, ROW, mma, sk, rk, lane)
-        read_v = FragmentLoader(cute.make_tiled_copy_B, COLUMN, mma, sv, rv, lane)
+        operands = AttentionOperands(mma, cfg.tile, (head_k, head_v), (sq, sk, sv), lane)
+        (rq, rk, rv), (read_q, read_k, read_v) = operands.fragments, operands.readers
         copy_k = RowCopier(sk, alone, lane)
         copy_v = RowCopier(sv, alone, lane, by_column=True)
         rows_k = KeyRows(k, key_head, own_keys, sequence, table)
@@ -89,13 +85,11 @@ def decoding_kernel(
         factor = cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E
         softmax = OnlineSoftmax(cute.size(sums, mode=[0]), factor)
 
-        first = tile * m // cfg.packed
-        last = min((tile * m + m - 1) // cfg.packed, sequence.queries - 1)
-        low, high = tiles_of_keys(place, first, last, split, cfg)
-        area = ((head, head + cfg.packed - 1), (first, last))
+        low, high, queries = tiles_of_keys(place, tile, split, cfg)
+        area = ((head, head + cfg.packed - 1), queries)
         if own_warp == 0:
-            queries = QueryRows(q, tile * m, head, cfg.packed, sequence, own)
-            RowCopier(sq, alone, lane).copy(queries)
+            rows_q = QueryRows(q, tile * m, head, cfg.packed, sequence, own)
+            RowCopier(sq, alone, lane).copy(rows_q)
         arch.cp_async_commit_group()
         number = place.tile_before(high - 1 - own_warp, low, *area, n, together)
         ahead = number

@@ -73,7 +73,7 @@ def operands_of(
     """
     found = {}
     for name, x in (("q", q), ("k", k), ("v", v)):
-        _check_array(lib, name, x)
+        check_array(lib, name, x)
         is_packed = packed_q if name == "q" else packed_k
         if len(x.shape) != (3 if is_packed else 4):
             wanted = "(total, heads, head)" if is_packed else "(batches, length, heads, head)"
@@ -140,6 +140,10 @@ def _suits(record: ArrayRecord) -> bool:
     )
 
 
+LENGTHS = ("cu_seqlens_q", "cu_seqlens_k", "seqused_k", "block_table")
+SCALES = ("q_scale", "k_scale", "v_scale")
+
+
 class Lengths(NamedTuple):
     """Arrays tell where packed sequences begin, the keys in use, and the pages of a cache."""
 
@@ -150,11 +154,10 @@ class Lengths(NamedTuple):
 
     def check(self, lib: ArrayLibrary) -> None:
         """Raise DSLTypeError for what is no array of Int32 of the library, with its modes."""
-        names = ("cu_seqlens_q", "cu_seqlens_k", "seqused_k", "block_table")
-        for name, x, modes in zip(names, self, (1, 1, 1, 2), strict=True):
+        for name, x, modes in zip(LENGTHS, self, (1, 1, 1, 2), strict=True):
             if x is None:
                 continue
-            _check_array(lib, name, x)
+            check_array(lib, name, x)
             record = ArrayRecord.of(x, name)
             dtype = from_dlpack(*record.dtype)
             if dtype is not cute.Int32 or len(record.shape) != modes:
@@ -179,7 +182,8 @@ def most_of_a_sequence(name: str, given: Any, rows: int) -> int:
     return count
 
 
-def _check_array(lib: ArrayLibrary, name: str, x: Any) -> None:
+def check_array(lib: ArrayLibrary, name: str, x: Any) -> None:
+    """Raise DSLTypeError for what is no array of the library."""
     if library(x, f"attention ({name})") is not lib:
         raise DSLTypeError(f"attention: {name} is of another library than q")
 
@@ -231,8 +235,10 @@ def variant_of(
     mask: Any,
     extents: Extents,
     lib: ArrayLibrary,
-) -> tuple[Variant, tuple[Any, ...]]:
-    """The static part of the options, and the operands that go with it."""
+) -> tuple[Variant, HeadsView | None, tuple[Any, ...]]:
+    """The static part of the options, how kernels see the bias, and the arrays that functions of
+    the user's capture.
+    """
     causal = normalised_causal(causal)
     left, right = _window(window)
     if softcap is not None and not float(softcap) > 0:
@@ -246,12 +252,10 @@ def variant_of(
     alibi, sinks, bias = tensors
     for name, x in (("alibi", alibi), ("sinks", sinks), ("bias", bias)):
         if x is not None:
-            _check_array(lib, name, x)
+            check_array(lib, name, x)
     for name, x in (("alibi", alibi), ("sinks", sinks)):
         if x is not None and tuple(x.shape) != (extents.heads,):
             raise DSLTypeError(f"attention: {name} is {tuple(x.shape)}, not ({extents.heads},)")
-    if bias is not None:
-        bias = lib.view(bias, *broadcast_bias(bias, extents))
     variant = Variant(
         left,
         right,
@@ -263,7 +267,8 @@ def variant_of(
         sinks is not None,
         bias is not None,
     )
-    return variant, (alibi, sinks, bias, tuple(arrays))
+    view = None if bias is None else broadcast_bias(bias, extents)
+    return variant, view, tuple(arrays)
 
 
 def _window(window: Any) -> tuple[int | None, int | None]:
@@ -342,7 +347,7 @@ def scales_of(
     """
     numbers = [1.0, 1.0, 1.0]
     views: list[HeadsView | None] = [None, None, None]
-    for i, (name, x) in enumerate(zip(("q_scale", "k_scale", "v_scale"), given, strict=True)):
+    for i, (name, x) in enumerate(zip(SCALES, given, strict=True)):
         if x is None:
             continue
         if dtype.width != 8:
@@ -357,7 +362,7 @@ def scales_of(
                     f"attention: {name} is {x}", hint=f"{name} is a positive finite number"
                 )
             continue
-        _check_array(lib, name, x)
+        check_array(lib, name, x)
         heads = extents.heads if i == 0 else extents.key_heads
         record = ArrayRecord.of(x, name)
         shape = (1,) * (2 - len(record.shape)) + record.shape

@@ -22,7 +22,6 @@ from basedsl_cute.ops.flash.arguments import (
     AttentionOperand,
     Extents,
     Lengths,
-    broadcast_bias,
     extents_of,
     most_of_a_sequence,
     operands_of,
@@ -232,11 +231,10 @@ def _plan(
         lengths.starts_k is not None, lengths.table, dtypes,
     )  # fmt: skip
     extents = extents_of(operands, lengths)
-    variant, (*_, captured) = variant_of(
+    variant, bias, captured = variant_of(
         options.causal, options.window, options.softcap,
         (given.alibi, given.sinks, given.bias), score, mask, extents, lib,
     )  # fmt: skip
-    bias = None if given.bias is None else broadcast_bias(given.bias, extents)
     q = operands["q"]
     of_scores, of_values, scales = scales_of(lib, given.scales, extents, q.dtype)
     factor = scale_of(options.scale, q.head) * of_scores
@@ -282,8 +280,7 @@ def _plan(
             variant if score or mask else same_static(variant),
             same_static(config),
         ),
-        options.layout,
-        options.return_lse,
+        options,
         extents.batches * longest * extents.heads > 0,
     )
     return plan, tuple(operands[name].array for name in "qkv"), captured

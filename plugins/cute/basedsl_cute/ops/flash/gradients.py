@@ -82,7 +82,7 @@ def attention_backward(
     packed = cu_seqlens_q is not None
     operands = operands_of(lib, q, k, v, layout, packed, cu_seqlens_k is not None, None)
     extents = extents_of(operands, lengths)
-    variant, extras = variant_of(
+    variant, bias_view, captured = variant_of(
         causal, window, softcap, (alibi, sinks, bias), score, mask, extents, lib
     )
     if tuple(grad.shape) != tuple(out.shape) or grad.dtype != q.dtype:
@@ -136,8 +136,8 @@ def attention_backward(
             *grads,
             grad_bias,
             tuple(lengths),
-            extras[:3],
-            extras[3],
+            (alibi, sinks, None if bias_view is None else lib.view(bias, *bias_view)),
+            captured,
             scale_of(scale, given[0]),
             extents.batches,
             most_of_a_sequence("max_seqlen_q", max_seqlen_q, extents.queries),

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from basedsl import DSLTypeError
 from basedsl_cute.interop.jax.operations import jax
+from basedsl_cute.ops.flash.arguments import LENGTHS
 from basedsl_cute.ops.flash.captured import Captured
 from basedsl_cute.ops.jax_arrays import jax_operation
 
@@ -18,7 +19,7 @@ STATIC = (
 )  # fmt: skip
 """The options that are no arrays."""
 
-ARRAYS = ("bias", "alibi", "sinks", "cu_seqlens_q", "cu_seqlens_k", "seqused_k", "block_table")
+ARRAYS = ("bias", "alibi", "sinks", *LENGTHS)
 """The options that are arrays of JAX. Those of `bias` and `sinks` have gradients."""
 
 

@@ -11,12 +11,15 @@ from typing import Any, NamedTuple
 
 import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError
-from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.array_libraries import ArrayLibrary
 from basedsl_cute.ops.flash.arguments import (
+    LENGTHS,
+    SCALES,
     AttentionOperand,
     Extents,
     HeadsView,
     Lengths,
+    check_array,
     heads_view,
     reach_of,
 )
@@ -41,7 +44,7 @@ class GivenArrays(NamedTuple):
         libraries.
         """
         *arrays, lengths, scales = self
-        names = (*self._fields[:-2], *_LENGTHS, *_SCALES)
+        names = (*self._fields[:-2], *LENGTHS, *SCALES)
         return tuple(
             [
                 None if x is None else _key(lib, name, x)
@@ -50,15 +53,10 @@ class GivenArrays(NamedTuple):
         )
 
 
-_LENGTHS = ("cu_seqlens_q", "cu_seqlens_k", "seqused_k", "block_table")
-_SCALES = ("q_scale", "k_scale", "v_scale")
-
-
 def _key(lib: ArrayLibrary, name: str, x: Any) -> Any:
-    if name in _SCALES and isinstance(x, int | float):
+    if name in SCALES and isinstance(x, int | float):
         return type(x), x
-    if library(x, f"attention ({name})") is not lib:
-        raise DSLTypeError(f"attention: {name} is of another library than q")
+    check_array(lib, name, x)
     return lib.key(x)
 
 
@@ -206,8 +204,7 @@ def plan_of(
     scales: tuple[HeadsView | None, ...],
     rest: tuple[Any, ...],
     static: tuple[Any, ...],
-    layout: str,
-    return_lse: bool,
+    options: Options,
     launches: bool,
 ) -> AttentionPlan:
     """The plan of a call: its new arrays, and how the kernels see all. DSLTypeError for an `out`
@@ -230,11 +227,11 @@ def plan_of(
                 )
         every = (("out", given.out), ("q", given.q), ("k", given.k), ("v", given.v))
         reaches = [reach_of(ArrayRecord.of(x, name)) for name, x in every]
-    view = heads_view(shape, strides, layout, packed=packed)
+    view = heads_view(shape, strides, options.layout, packed=packed)
     rows, _, heads, batches = view.shape
     f32 = lib.dtype(cute.Float32)
     lse = parts = logs = turned = None
-    if return_lse:
+    if options.return_lse:
         lse = NewArray(
             (heads, rows) if packed else (batches, heads, rows),
             f32,

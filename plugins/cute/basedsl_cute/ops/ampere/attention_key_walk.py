@@ -21,7 +21,7 @@ PADDED = 8 * 8 + 8  # elements from a block of 8 x 8 to the next one
 
 
 @dataclass
-class Walk:
+class KeyWalk:
     """A walk over tiles of (queries, keys), from the last keys to the first that the queries see.
 
     `readers` and `fragments` are those of queries, keys and values. `copies` are functions that
