@@ -38,8 +38,8 @@ from basedsl_cute import arch
 from basedsl_cute.nvgpu import warp
 from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.ampere.attention_key_walk import KeyWalk, padded_layout
-from basedsl_cute.ops.ampere.attention_rows import COLUMN, ROW, RowCopier
-from basedsl_cute.ops.ampere.mainloop import FragmentLoader
+from basedsl_cute.ops.ampere.attention_operands import AttentionOperands
+from basedsl_cute.ops.ampere.attention_rows import RowCopier
 from basedsl_cute.ops.flash.softmax import LazySoftmax
 
 D = 128
@@ -74,7 +74,9 @@ def kinds():
         for ahead in orders:
             tile, stages = (warps * rows, keys), 2 if ahead else 1
             cfg = ampere.Config(tile, warps, slack=8, ahead=ahead, stages=stages)
-            name = f"{warps} warps of {rows}, {keys} keys, {'ahead' if ahead else 'in turn'}"
+            name = (
+                f"chained, {warps} warps of {rows}, {keys} keys, {'ahead' if ahead else 'in turn'}"
+            )
             found[name] = Kind(cfg, blocks)
     return found
 
@@ -113,14 +115,7 @@ def chained_kernel(
         (cfg.warps, 1, 1),
         permutation_mnk=(16 * cfg.warps, 16, 16),
     )
-    rq = mma.make_fragment_A(mma.partition_shape_A((m, D)))
-    rk = mma.make_fragment_B(mma.partition_shape_B((n, D)))
-    rv = mma.make_fragment_B(mma.partition_shape_B((D, n)))
-    readers = (
-        FragmentLoader(cute.make_tiled_copy_A, ROW, mma, sq, rq, thread),
-        FragmentLoader(cute.make_tiled_copy_B, ROW, mma, sk, rk, thread),
-        FragmentLoader(cute.make_tiled_copy_B, COLUMN, mma, sv, rv, thread),
-    )
+    operands = AttentionOperands(mma, cfg.tile, (D, D), (sq, sk, sv), thread)
     copy_q, copy_k = (RowCopier(s, cfg, thread) for s in (sq, sk))
     copy_v = RowCopier(sv, cfg, thread, by_column=True)
     rows = cute.Int32(x.shape[0])
@@ -147,7 +142,7 @@ def chained_kernel(
     totals = ampere.Totals(mma, cfg, dtype)
     softmax = ChainedSoftmax(cute.size(totals.by_row, mode=[0]), factor, cfg.slack, [])
     walk = EndlessWalk(
-        *(mma, cfg.tile, dtype, readers, (rq, rk, rv), (keys, values)),
+        *(mma, cfg.tile, dtype, operands.readers, operands.fragments, (keys, values)),
         before=lambda number, low: number,
         score=lambda products, number, changed: None,
         softmax=softmax,
@@ -247,14 +242,14 @@ def chained_calls(options):
     processors = torch.cuda.get_device_properties(0).multi_processor_count
     stream = torch.cuda.current_stream().cuda_stream
     for name, kind in kinds().items():
-        if not any(text in f"chained, {name}" for text in options.only):
+        if not any(text in name for text in options.only):
             continue
         (m, n), blocks = kind.cfg.tile, kind.blocks * processors
         x = torch.randn(PLACES * n, D, device="cuda").half()
         out = torch.zeros(blocks, kind.cfg.threads, device="cuda")
         given = (x, out, TILES, math.log2(math.e) / math.sqrt(D), blocks, kind, stream)
         once = lambda given=given: chained(*given)  # noqa: E731
-        yield f"chained, {name}", once, 4 * m * n * D * TILES * blocks
+        yield name, once, 4 * m * n * D * TILES * blocks
 
 
 def mixed_calls(options):

@@ -15,6 +15,28 @@ def close(found, wanted, atol=4e-3):
     np.testing.assert_allclose(np.asarray(found, np.float64), wanted, atol=atol)
 
 
+def pages_of(used, rows, head):
+    """Two caches of pages of `rows` keys for sequences of `used` keys, whose rows behind the last
+    key are not numbers: (the table, the two caches, keys and values of each sequence).
+    """
+    most = -(-max(used) // rows)
+    given = [normal(len(used) * most, rows, 2, head, seed=i) for i in (1, 2)]
+    order = np.random.default_rng(3).permutation(len(used) * most)
+    table = np.int32(order.reshape(len(used), most))
+    caches = []
+    for x in given:
+        caches.append(np.full_like(x, np.nan))
+        for own, keys in zip(table, used, strict=True):
+            for key in range(keys):
+                at = own[key // rows], key % rows
+                caches[-1][at] = x[at]
+    sequences = [
+        [x[own].reshape(1, -1, 2, head)[:, :keys] for x in given]
+        for own, keys in zip(table, used, strict=True)
+    ]
+    return table, caches, sequences
+
+
 def reference(q, k, v, *, scale=None, left=None, right=None, shift=None, score=None, mask=None):
     """Softmax(q k^T) v of (batches, length, heads, head) in float64, and the logarithms of sums
     (batches, heads, queries); rows that see no key are 0 and -inf.

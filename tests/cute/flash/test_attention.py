@@ -16,7 +16,7 @@ from basedsl_cute.ops.hopper import attention as hopper
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from attention_reference import close, normal, reference
+from attention_reference import close, normal, pages_of, reference
 
 SMALL = Config(tile=(32, 32), warps=2)  # few operations, so that it compiles fast
 BIAS = np.random.default_rng(7).standard_normal((4, 70, 90)).astype(np.float32)
@@ -280,20 +280,10 @@ class TestDecoding:
 
 def check_pages(rows, head, config):
     used = np.int32([37, 90])
-    each = -(-90 // rows)
-    pages = [normal(2 * each, rows, 2, head, seed=i) for i in (1, 2)]
-    table = np.int32(np.random.default_rng(3).permutation(2 * each).reshape(2, each))
+    table, caches, sequences = pages_of(used, rows, head)
     q = normal(2, 70, 4, head)
-    caches = []
-    for x in pages:  # whose rows behind the last key are not numbers
-        caches.append(np.full_like(x, np.nan))
-        for own, keys in zip(table, used, strict=True):
-            for key in range(keys):
-                at = own[key // rows], key % rows
-                caches[-1][at] = x[at]
     out = attention(q, *caches, block_table=table, seqused_k=used, causal=True, config=config)
-    for i, keys in enumerate(used):
-        k, v = (x[table[i]].reshape(1, -1, 2, head)[:, :keys] for x in pages)
+    for i, (k, v) in enumerate(sequences):
         close(out[i : i + 1], reference(q[i : i + 1], k, v, right=0)[0])
 
 

@@ -14,7 +14,7 @@ from basedsl_cute.ops.ampere.attention import Config
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from attention_reference import close, normal, reference
+from attention_reference import close, normal, pages_of, reference
 
 TWO = Config((16, 16), 1, packed=2, key_warps=2, stages=2)
 THREE = Config((16, 32), 1, packed=2, key_warps=3, stages=3)
@@ -167,20 +167,11 @@ def test_packed_sequences():
 
 @pytest.mark.parametrize("rows", [16, 12])
 def test_a_cache_of_pages(rows):
-    used, each = np.int32([37, 130]), -(-130 // rows)
-    table = np.int32(np.random.default_rng(3).permutation(2 * each).reshape(2, each))
-    pages = [normal(2 * each, rows, 2, 64, seed=i) for i in (1, 2)]
+    used = np.int32([37, 130])
+    table, caches, sequences = pages_of(used, rows, 64)
     q = normal(2, 3, 4, 64)
-    caches = []
-    for x in pages:  # whose rows behind the last key are not numbers
-        caches.append(np.full_like(x, np.nan))
-        for own, keys in zip(table, used, strict=True):
-            for key in range(keys):
-                at = own[key // rows], key % rows
-                caches[-1][at] = x[at]
     out = attention(q, *caches, block_table=table, seqused_k=used, causal=True, config=TWO)
-    for i, keys in enumerate(used):
-        k, v = (x[table[i]].reshape(1, -1, 2, 64)[:, :keys] for x in pages)
+    for i, (k, v) in enumerate(sequences):
         close(out[i : i + 1], reference(q[i : i + 1], k, v, right=0)[0])
 
 
