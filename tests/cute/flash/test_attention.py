@@ -375,6 +375,14 @@ def test_heads_that_no_kernel_has_are_padded(head, head_v):
     close(out, wanted)
 
 
+@pytest.mark.parametrize("window", [(2**31 - 1, 2**31 - 1), (2**30, 2**40)], ids=str)
+def test_windows_beyond_all_keys_hide_nothing(window):
+    q, k, v = (normal(1, 20, 1, 32, seed=n) for n in range(3))
+    close(attention(q, k, v, window=window, config=SMALL), reference(q, k, v)[0])
+    wanted = reference(q, k, v, right=0)[0]
+    close(attention(q, k, v, window=window, causal=True, config=SMALL), wanted)
+
+
 @pytest.mark.parametrize("first", [1, 4])
 def test_arrays_are_copied_that_are_not_aligned(first):
     q = normal(1 * 20 * 2 * 32 + first)[first:].reshape(1, 20, 2, 32)

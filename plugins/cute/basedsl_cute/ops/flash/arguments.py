@@ -17,6 +17,7 @@ VECTOR = 8  # elements of 16 bytes
 HEADS = 32  # what divides the extents of heads that kernels take
 MOST_OF_A_HEAD = 256
 HALVES = (cute.Float16, cute.BFloat16)
+_ALL_KEYS = 2**30
 
 
 class HeadsView(NamedTuple):
@@ -280,7 +281,9 @@ def _window(window: Any) -> tuple[int | None, int | None]:
             f"attention: window={window!r}",
             hint="(left, right): numbers of keys from 0 on, or None for all (not -1)",
         )
-    return pair[0], pair[1]
+    # Positions are Int32, and their sum with a window is to be one, too: longer ones hide nothing.
+    left, right = (None if n is None or n >= _ALL_KEYS else n for n in pair)
+    return left, right
 
 
 def normalised_causal(causal: bool | str) -> str:
