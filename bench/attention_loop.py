@@ -75,15 +75,13 @@ def rows() -> Iterator[tuple[str, int, int, Any]]:
         ("sm_80", flash._MANY_QUERIES),
         ("sm_90", flash._MANY_QUERIES),
         ("sm_90", replace(flash._MANY_QUERIES, tile=(128, 64))),
-        ("sm_90", replace(flash._MANY_QUERIES, tile=(128, 32), stages=2, ahead=True)),
         ("sm_120", flash._MANY_QUERIES_SM_100),
     ):
         m, n = config.tile
-        n *= config.stages  # the loop of two stages has two tiles
-        threads = config.threads
         yield (
-            f"mma.sync 128 {config.tile}{' ahead' if config.ahead else ''} {arch}",
-            n, m * n // threads, lambda config=config, arch=arch: compiled(128, config, arch),
+            f"mma.sync 128 {config.tile} {arch}",
+            n, m * n // config.threads,
+            lambda config=config, arch=arch: compiled(128, config, arch),
         )  # fmt: skip
     for arch in ("sm_80", "sm_90", "sm_120"):
         yield f"program 128 (128, 64) {arch}", 64, 64, lambda arch=arch: program(arch)

@@ -1,5 +1,5 @@
 """The most that attention by mma.sync reaches when its instructions wait for each other as those of
-any such kernel must, with heads of 128 and several tiles and orders.
+any such kernel must, with heads of 128 and several tiles.
 
     python bench/gpu/attention_chained.py [--config CONFIG ...] [--only TEXT ...] [--compile]
 
@@ -8,9 +8,9 @@ ldmatrix, cp.async and arithmetic. Weights are made of what the first product co
 one multiplies these weights, and the largest score of a row that a thread has is known before its
 weights. Nothing else is waited for: there are no waits for copies, no barriers, no masks, no
 exchange between threads, no scaling of results, no beginning and no end. What is left out could
-only cost time, so that no kernel with this tile, this order and this compiler's schedule is faster;
-the best of all kinds is the bound that `ops.attention` is held against. Beside it, in turns: the
-mix of `attention_bound.py`, in which nothing waits for anything, with 4 to 16 chains of weights,
+only cost time, so that no kernel with this tile, this layout of shared memory, this order and this
+compiler's schedule is faster; the best of all kinds is the bound that `ops.attention` is held
+against. Beside it, in turns: the mix of `attention_bound.py`, in which nothing waits for anything, with 4 to 16 chains of weights,
 `tests/cute/programs/attention.py`, `ops.attention` with each CONFIG ("ampere.Config((128, 48), 4,
 slack=8)"), and PyTorch's flash attention: 4 x 4096 x 16 x 128, and causal ones counted half. Then
 the clock and the power of each, and of the best kind. `--compile` tells registers and spills,
@@ -37,7 +37,7 @@ import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import warp
 from basedsl_cute.ops.ampere import attention as ampere
-from basedsl_cute.ops.ampere.attention_key_walk import KeyWalk, padded_layout
+from basedsl_cute.ops.ampere.attention_key_walk import KeyWalk
 from basedsl_cute.ops.ampere.attention_operands import AttentionOperands
 from basedsl_cute.ops.ampere.attention_rows import RowCopier
 from basedsl_cute.ops.flash.softmax import LazySoftmax
@@ -60,31 +60,24 @@ class Kind:
 def kinds():
     """All kinds by name."""
     found = {}
-    for warps, rows, keys, blocks, orders in (
-        (4, 32, 32, 2, (False, True)),
-        (4, 32, 48, 2, (False,)),
-        (4, 32, 64, 2, (False,)),
-        (8, 32, 32, 1, (False,)),
-        (8, 32, 64, 1, (False,)),
-        (4, 16, 32, 3, (True,)),
-        (4, 16, 64, 3, (False,)),
-        (4, 16, 96, 3, (False,)),
-        (8, 16, 64, 1, (False, True)),
+    for warps, rows, keys, blocks in (
+        (4, 32, 32, 2),
+        (4, 32, 48, 2),
+        (4, 32, 64, 2),
+        (8, 32, 32, 1),
+        (8, 32, 64, 1),
+        (4, 16, 64, 3),
+        (8, 16, 64, 1),
     ):
-        for ahead in orders:
-            tile, stages = (warps * rows, keys), 2 if ahead else 1
-            cfg = ampere.Config(tile, warps, slack=8, ahead=ahead, stages=stages)
-            name = (
-                f"chained, {warps} warps of {rows}, {keys} keys, {'ahead' if ahead else 'in turn'}"
-            )
-            found[name] = Kind(cfg, blocks)
+        cfg = ampere.Config((warps * rows, keys), warps, slack=8)
+        found[f"chained, {warps} warps of {rows}, {keys} keys"] = Kind(cfg, blocks)
     return found
 
 
 class EndlessWalk(KeyWalk):
     """A walk that waits for no copy and no thread."""
 
-    def await_copies(self, but=0):
+    def await_copies(self):
         pass
 
 
@@ -103,12 +96,7 @@ def chained_kernel(
     (m, n), dtype = cfg.tile, cute.Float16
     thread, block = arch.thread_idx()[0], arch.block_idx()[0]
     smem = cute.utils.SmemAllocator()
-    # Padded for all kinds: so none spills.
-    layouts = (
-        padded_layout(m, D, 1),
-        padded_layout(n, D, cfg.stages),
-        padded_layout(n, D, cfg.stages, by_column=True),
-    )
+    layouts = ampere.smem_layouts(cfg, dtype, D, D)
     sq, sk, sv = (smem.allocate_tensor(dtype, layout, 1024) for layout in layouts)
     mma = cute.make_tiled_mma(
         warp.MmaF16BF16Op(dtype, cute.Float32, (16, 8, 16)),
@@ -123,16 +111,15 @@ def chained_kernel(
     def place_of(number):
         return (number + block * 5) % PLACES * n
 
-    def keys(number, stage):
-        copy_k.copy_rows(x, place_of(number), rows, stage)
+    def keys(number):
+        copy_k.copy_rows(x, place_of(number), rows)
 
-    def values(number, stage):
-        copy_v.copy_rows(x, place_of(number), rows, stage)
+    def values(number):
+        copy_v.copy_rows(x, place_of(number), rows)
 
     copy_q.copy_rows(x, cute.Int32(0), rows)
-    for stage in range(cfg.stages):
-        keys(cute.Int32(stage), stage)
-        values(cute.Int32(stage), stage)
+    keys(cute.Int32(0))
+    values(cute.Int32(0))
     arch.cp_async_commit_group()
     arch.cp_async_wait_group(0)
     arch.sync_threads()
@@ -144,12 +131,12 @@ def chained_kernel(
     walk = EndlessWalk(
         *(mma, cfg.tile, dtype, operands.readers, operands.fragments, (keys, values)),
         before=lambda number, low: number,
-        score=lambda products, number, changed: None,
+        score=lambda products, number: None,
         softmax=softmax,
         sums=acc,
         totals=totals,
     )
-    (walk.ahead if cfg.ahead else walk.in_turn)(tiles - 1, cute.Int32(0), (keys, values))
+    walk.run(tiles - 1, cute.Int32(0), keys)
     add = cute.ReductionOp.ADD
     out[block, thread] = sum(r.load().reduce(add, 0.0, 0) for r in (acc, totals.sums))
 

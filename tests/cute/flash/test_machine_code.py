@@ -80,13 +80,6 @@ def test_a_kernel_that_begins_early_waits_before_it_reads():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("right", [None, 0])
-def test_the_kernel_by_mma_sync_with_scores_ahead_spills_nothing(right):
-    config = ampere.Config((128, 32), 4, slack=8, stages=2, ahead=True)
-    check(128, config, Variant(right=right), "sm_90", allowed=0)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("head", flash.NARROW_CONFIGS)
 @pytest.mark.parametrize("right", [None, 0])
 def test_the_kernel_for_8_bits_spills_nothing(head, right):

@@ -31,7 +31,6 @@ IS_GPU = current_target().is_gpu
 DRAWS, LONGEST = (16, 700) if IS_GPU else (3, 100)
 HEADS = [(32, 64), (64, 64), (96, 96), (128, 128), (192, 128), (256, 256)]
 # By mma.sync, with what else only many queries of wide heads have.
-AHEAD = ampere.Config((32, 32), 2, slack=8, stages=2, ahead=True)
 FOLLOWS_FROM_AFAR = ampere.Config((32, 32), 2, slack=8, heads_first=True)
 
 
@@ -137,7 +136,7 @@ def test_a_random_attention(seed):
     if not IS_GPU and seed % 2:
         config = hopper.Config((64, 48), persistent=bool(seed % 4 == 1))
     elif seed % 4 != 1:
-        config = {0: AHEAD, 2: FOLLOWS_FROM_AFAR}.get(seed % 8)
+        config = FOLLOWS_FROM_AFAR if seed % 4 == 2 else None
     check_attention(draw, config, seed)
 
 

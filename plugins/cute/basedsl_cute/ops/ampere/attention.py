@@ -15,7 +15,7 @@ import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import warp
-from basedsl_cute.ops.ampere.attention_key_walk import PADDED, KeyWalk, padded_layout
+from basedsl_cute.ops.ampere.attention_key_walk import KeyWalk
 from basedsl_cute.ops.ampere.attention_operands import AttentionOperands
 from basedsl_cute.ops.ampere.attention_rows import (
     COLUMN,
@@ -47,9 +47,7 @@ class Config:
     row's exponents follows its largest score only where that is so much above, as an exponent of
     two, so that sums are seldom scaled; weights are at most two to the power of it, made beside the
     products of the 16 keys before, and summed by products with ones. With `heads_first` the tiles
-    of queries that see most keys begin first, of all heads of a batch. With `ahead`, which takes
-    slack and two stages, the scores of a tile are multiplied beside the weights of the one before
-    (`ops.ampere.attention_key_walk`).
+    of queries that see most keys begin first, of all heads of a batch.
 
     With more than one of `key_warps`, `ops.ampere.decoding` has the kernel: so many warps share the
     keys of a tile of queries, each with `stages` tiles of keys and values in shared memory. `early`
@@ -66,7 +64,6 @@ class Config:
     key_warps: int = 1
     stages: int = 1
     early: bool = False
-    ahead: bool = False
 
     @property
     def threads(self) -> int:
@@ -79,8 +76,7 @@ class Config:
     def smem_bytes(self, head: int, head_v: int) -> int:
         """Shared memory of a block in bytes, for heads of these extents."""
         joined = 8 * self.tile[0] * 4 * self.key_warps if self.key_warps > 1 else 0
-        size = 2 * (self.tile[0] * head + self.ring_elements(head, head_v))
-        return (size * PADDED // 64 if self.ahead else size) + joined
+        return 2 * (self.tile[0] * head + self.ring_elements(head, head_v)) + joined
 
 
 def smem_layouts(cfg, dtype, head, head_v):
@@ -88,12 +84,6 @@ def smem_layouts(cfg, dtype, head, head_v):
     each with stages.
     """
     (m, n), stages = cfg.tile, cfg.stages
-    if cfg.ahead:
-        return (
-            padded_layout(m, head, 1),
-            padded_layout(n, head, stages),
-            padded_layout(n, head_v, stages, by_column=True),
-        )
     return (
         sm90.make_smem_layout_a(ROW, (m, n, head), dtype, 1),
         sm90.make_smem_layout_b(ROW, (m, n, head), dtype, stages),
@@ -174,22 +164,17 @@ def forward_kernel(
         RowCopier(sq, cfg, thread).copy(QueryRows(q, tile * m, head, cfg.packed, sequence, own))
 
         def copy_by(thread):
-            """Functions that copy a tile of keys, and of values, into a stage."""
+            """Functions that copy a tile of keys, and of values."""
             own_k = RowCopier(sk, cfg, thread)
             own_v = RowCopier(sv, cfg, thread, by_column=True)
-            if cfg.ahead:
-                return (
-                    lambda number, stage: rows_k.copy(own_k, number * n, stage),
-                    lambda number, stage: rows_v.copy(own_v, number * n, stage),
-                )
             return (
-                lambda number, stage: own_k.copy(lambda row: rows_k(number * n + row), stage),
-                lambda number, stage: own_v.copy(lambda row: rows_v(number * n + row), stage),
+                lambda number: own_k.copy(lambda row: rows_k(number * n + row)),
+                lambda number: own_v.copy(lambda row: rows_v(number * n + row)),
             )
 
-        def score(products, number, changed):
+        def score(products, number):
             by_row, own = as_rows(products), as_rows(coords)
-            adjust(by_row, own, place, scale, tile * m, number * n, area, n, cfg.packed, changed)
+            adjust(by_row, own, place, scale, tile * m, number * n, area, n, cfg.packed)
 
         walk = KeyWalk(
             mma,
@@ -207,7 +192,7 @@ def forward_kernel(
         # Another thread number, as far as compilers see: addresses of the first copies would be
         # kept for those in the loop, each in a register.
         same = arch.inline_ptx("mov.b32 $0, $1;", [thread], cute.Int32)
-        (walk.ahead if cfg.ahead else walk.in_turn)(number, low, copy_by(same))
+        walk.run(number, low, copy_by(same)[0])
         if cute.const_expr(totals is not None):
             totals.share(softmax)
 
@@ -359,10 +344,9 @@ def adjust(
     area,
     keys,
     packed: cute.Constexpr,
-    changed: cute.Constexpr = lambda: None,
 ):
     """Change the products of a tile into scores, and hide those that queries do not see. `area` are
-    its heads and its queries, each (first, last). `changed` is called where any is changed.
+    its heads and its queries, each (first, last).
     """
     variant, head, queries = place.variant, area[0][0], area[1]
     of_row = [row0 + coords[r, 0][0] for r in range(cute.size(scores, mode=[0]))]
@@ -387,10 +371,6 @@ def adjust(
                     own, query = rows[r]
                     seen = place.sees(own, query, key)
                     scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
-        if cute.const_expr(not variant.is_scored):
-            changed()
-    if cute.const_expr(variant.is_scored):
-        changed()
 
 
 def hide_columns(scores, coords, place, key0, queries):
@@ -413,7 +393,7 @@ def hide_columns(scores, coords, place, key0, queries):
 
 def check_config(cfg: Config, head: int, head_v: int) -> None:
     """Raise DSLTypeError for a tile that the warps or their copies do not divide, heads without a
-    layout, or an order without what it takes.
+    layout, or stages that no walk has.
     """
     m, n = cfg.tile
     if m % (16 * cfg.warps) or n % 16:
@@ -434,10 +414,10 @@ def check_config(cfg: Config, head: int, head_v: int) -> None:
                 f"{threads} threads cannot copy {rows} rows of {extent} elements",
                 hint=f"they copy {at_a_time} rows at a time, and a tile must have whole ones",
             )
-    if cfg.ahead and (cfg.slack <= 0 or cfg.stages != 2 or cfg.key_warps > 1):
+    if cfg.key_warps == 1 and cfg.stages != 1:
         raise DSLTypeError(
-            "scores cannot be multiplied ahead in this configuration",
-            hint="it must have slack, two stages, and one warp along keys",
+            f"warps that do not share keys have one stage of them, not {cfg.stages}",
+            hint="leave `stages` out, or set `key_warps`",
         )
 
 

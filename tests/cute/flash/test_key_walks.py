@@ -1,4 +1,4 @@
-"""Attention by mma.sync whose scores are multiplied one tile ahead, against float64."""
+"""Attention by mma.sync whose bases follow the scores at once or from afar, against float64."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from attention_reference import reference
 
-AHEAD = Config((32, 32), 2, slack=8, stages=2, ahead=True)
+SLACK = Config((32, 32), 2, slack=8)
+configs = pytest.mark.parametrize(
+    "config", [SLACK, Config((32, 32), 2)], ids=["slack", "without slack"]
+)
 
 
 def normal(*shape, seed=0, size=1.0):
@@ -35,7 +38,7 @@ def operands(keys, queries=40, head=64, head_v=64, size=1.0):
     return q, normal(1, keys, 1, head, seed=1), normal(1, keys, 1, head_v, seed=2)
 
 
-def check(qkv, config=AHEAD, wanted=None, **options):
+def check(qkv, config=SLACK, wanted=None, **options):
     q, _, v = qkv
     out = np.full((*q.shape[:3], v.shape[3]), np.nan, np.float16)
     _, lse = attention(*qkv, out=out, return_lse=True, config=config, **options)
@@ -44,51 +47,69 @@ def check(qkv, config=AHEAD, wanted=None, **options):
     np.testing.assert_allclose(lse, logs, atol=4e-3)
 
 
-@pytest.mark.parametrize("keys", [1, 32, 33, 64, 70, 96, 128, 150])
-def test_any_number_of_tiles(keys):
-    """No tile ahead, one, and an odd and an even number of them, of which the last is not whole."""
-    check(operands(keys))
+@configs
+@pytest.mark.parametrize("keys", [1, 32, 33, 70, 96, 150])
+def test_any_number_of_tiles(keys, config):
+    """One tile, and an even and an odd number of them, of which the last is whole or not."""
+    check(operands(keys), config)
 
 
+@configs
 @pytest.mark.parametrize("keys", [20, 64, 130])
-def test_a_diagonal_that_rows_without_keys_and_masked_tiles_come_before(keys):
-    check(operands(keys, queries=70), causal=True, wanted={"right": 0})
+def test_a_diagonal_that_rows_without_keys_and_masked_tiles_come_before(keys, config):
+    check(operands(keys, queries=70), config, causal=True, wanted={"right": 0})
 
 
-def test_windows_and_masks_that_skip_tiles():
+@configs
+def test_windows_and_masks_that_skip_tiles(config):
     qkv = operands(150)
-    check(qkv, window=(40, 10), wanted={"left": 40, "right": 10})
+    check(qkv, config, window=(40, 10), wanted={"left": 40, "right": 10})
 
     def far(batch, head, q, k):
         return (k < 20) | (k >= 100)
 
-    check(qkv, mask=far, wanted={"mask": far})
+    check(qkv, config, mask=far, wanted={"mask": far})
 
 
-def test_scores_that_are_changed():
+@configs
+def test_scores_that_are_changed(config):
     def nearer(s, batch, head, q, k):
         return s - 0.25 * (q - k)
 
-    check(operands(100), score=nearer, causal=True, wanted={"score": nearer_exact, "right": 0})
+    check(
+        operands(100), config, score=nearer, causal=True, wanted={"score": nearer_exact, "right": 0}
+    )
 
 
 def nearer_exact(s, batch, head, q, k):
     return s - 0.25 * (q - k)
 
 
-def test_bases_that_rise_in_most_tiles():
-    check(operands(130, size=40.0))
+@configs
+def test_bases_that_rise_in_most_tiles(config):
+    check(operands(130, size=40.0), config)
 
 
 def test_heads_of_more_columns():
     check(operands(100, head=96, head_v=128))
 
 
+@configs
+def test_a_hidden_score_raises_no_base(config):
+    """A base from products that a mask hides would make all weights zeros."""
+    q, k, v = operands(64, queries=32)
+    k[:, 40:] = 30 * q[:, :1, :1]
+    check((q, k, v), config, mask=nearest, wanted={"mask": nearest})
+
+
+def nearest(batch, head, q, k):
+    return k < 40
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (Config((32, 32), 2, slack=8, ahead=True), "ahead in this configuration"),
-        (Config((32, 32), 2, stages=2, ahead=True), "ahead in this configuration"),
+        (Config((32, 32), 2, stages=2), "have one stage of them, not 2"),
         (Config((128, 48), 4), "cannot copy 48 rows of 96 elements"),
         (Config((256, 80), 8), "cannot copy 80 rows of"),
     ],
