@@ -22,6 +22,7 @@ from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import cpasync, tma
 from basedsl_cute.ops.ampere.attention_backward import store_rows
 from basedsl_cute.ops.flash.softmax import as_rows
+from basedsl_cute.ops.flash.variant import LOG2_E
 from basedsl_cute.ops.hopper.attention import L2_BYTES
 from basedsl_cute.ops.hopper.attention_backward_consumer import (
     Consumer,
@@ -182,9 +183,9 @@ def backward(
     for x, layout, tile in zip((k, v, q, grad), layouts, tiles, strict=False):
         loads += cpasync.make_tiled_tma_atom(op, x, cute.select(layout, [0, 1]), tile)
     query_grid = (cute.ceil_div(q.shape[0], m), q.shape[2], q.shape[3])
-    prepare_kernel(out, grad, lse, stats, sums, m).launch(
-        grid=query_grid, block=(THREADS, 1, 1), stream=stream
-    )
+    prepare_kernel(
+        out, grad, lse, stats, sums, (q, k, v), captured, scale * LOG2_E, variant, m
+    ).launch(grid=query_grid, block=(THREADS, 1, 1), stream=stream)
     heads, swizzle = cute.Int32(k.shape[2] * k.shape[3]), cute.Int32(1)
     if cute.const_expr(variant.right is not None or variant.mask is not None):
         group = q.shape[2] // k.shape[2]

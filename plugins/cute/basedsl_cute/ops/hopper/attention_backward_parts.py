@@ -21,6 +21,8 @@ from basedsl_cute.utils import hopper_helpers as sm90
 THREADS = 128  # of a warpgroup, and of the kernels before and behind
 VECTOR = 4  # floats of a thread that lie together in the workspace
 GROUPS = 2  # consumer warpgroups
+FEW_KEYS = arch.WARP_SIZE // 2
+PIECE = 8  # elements of a row that a thread loads at once
 
 
 @dataclass(frozen=True)
@@ -62,17 +64,27 @@ def prepare_kernel(
     lse: cute.Tensor,
     stats: cute.Tensor,
     sums: cute.Tensor,
+    operands: tuple,
+    captured: tuple,
+    factor: cute.Float32,
+    variant: cute.Constexpr,
     rows: cute.Constexpr,
 ):
     """Write `stats` (rows, 2, tiles, heads, batches) of each tile of queries: the logarithms of
     their sums for exponents of two, and delta; clear `sums` (floats, tiles, heads, batches). A row
     that sees nothing, or is none, has the logarithm infinity, which makes weights 0.
+
+    `operands` are the queries, keys and values, and `factor` is that of scores for exponents of
+    two: `delta_of_few` has them for rows of few keys.
     """
     thread = arch.thread_idx()[0]
     tile, head, batch = arch.block_idx()
     lane, warps = thread % arch.WARP_SIZE, THREADS // arch.WARP_SIZE
     zeros = cute.make_rmem_tensor((VECTOR,), cute.Float32)
     zeros.fill(0.0)
+    place = Place(
+        variant, Sequence(out.shape[0], operands[1].shape[0]), batch, None, None, captured
+    )
     own = sums[None, tile, head, batch]
     for i in cute.range(thread, sums.shape[0] // VECTOR, THREADS, unroll=1):
         cute.autovec_copy(zeros, cute.local_tile(own, (VECTOR,), (i,)))
@@ -80,30 +92,59 @@ def prepare_kernel(
         row = tile * rows + i
         inside = row < out.shape[0]
         at = cute.where(inside, row, 0)
-        total = cute.Float32(0.0)
-        width = 8
         results, grads = out[at, None, head, batch], grad[at, None, head, batch]
-        for piece in cute.range(lane, out.shape[1] // width, arch.WARP_SIZE, unroll=1):
-            total = total + inner_product(
-                cute.local_tile(results, (width,), (piece,)),
-                cute.local_tile(grads, (width,), (piece,)),
-            )
-        total = arch.warp_reduction_sum(total)
+        log = lse[at, head, batch]
+        sees = inside and log != -cute.Float32.inf
+        total = arch.warp_reduction_sum(
+            inner_product(results, grads, lane, out.shape[1] // PIECE, arch.WARP_SIZE)
+        )
+        if cute.const_expr(variant.left is not None or variant.right is not None):
+            begin, end = place.keys_of(at, at)
+            if sees and end - begin <= FEW_KEYS:
+                total = delta_of_few(place, operands, grads, (at, head, batch), log, factor, lane)
         if lane == 0:
-            log = lse[at, head, batch]
-            sees = inside and log != -cute.Float32.inf
             stats[i, 0, tile, head, batch] = cute.where(sees, log * LOG2_E, cute.Float32.inf)
             stats[i, 1, tile, head, batch] = cute.where(sees, total, 0.0)
 
 
-def inner_product(x, y):
-    """The sum of the products of two vectors in global memory."""
-    loaded: list = []
-    for vector in (x, y):
-        own = cute.make_rmem_tensor((cute.size(vector),), vector.element_type)
-        cute.autovec_copy(vector, own)
-        loaded.append(own.load().to(cute.Float32))
-    return (loaded[0] * loaded[1]).reduce(cute.ReductionOp.ADD, cute.Float32(0.0), 0)
+def delta_of_few(place, operands, grads, row, log, factor, lane):
+    """Delta of a row (query, head, batch) that sees at most `FEW_KEYS` keys, as the sum of its
+    weights times products of values and gradients.
+
+    The sum of dO O has the error of O, which is rounded to its type; where weights are large, that
+    is most of the gradients' error. Each half of a key's elements is another lane's.
+    """
+    q, k, v = operands
+    query, head, batch = row
+    begin, end = place.keys_of(query, query)
+    key, half = begin + lane % FEW_KEYS, lane // FEW_KEYS
+    at = cute.min(key, k.shape[0] - 1)
+    key_head = head // (q.shape[2] // k.shape[2])
+    sums: list = []
+    for x, y in (
+        (q[query, None, head, batch], k[at, None, key_head, batch]),
+        (grads, v[at, None, key_head, batch]),
+    ):
+        pieces = y.shape[0] // (2 * PIECE)
+        own = inner_product(x, y, half * pieces, (half + 1) * pieces, 1)
+        sums.append(own + arch.shuffle_sync_bfly(own, FEW_KEYS))
+    weight = cute.math.exp2(sums[0] * factor - log * LOG2_E)
+    seen = (key < end) & place.sees(head, query, key)
+    return arch.warp_reduction_sum(cute.where(seen, weight * sums[1], 0.0), FEW_KEYS)
+
+
+@cute.jit
+def inner_product(x, y, begin, end, step: cute.Constexpr):
+    """The sum of the products of two vectors in global memory, of each `step`-th piece."""
+    total = cute.Float32(0.0)
+    for i in cute.range(begin, end, step, unroll=4):
+        loaded: list = []
+        for vector in (x, y):
+            own = cute.make_rmem_tensor((PIECE,), vector.element_type)
+            cute.autovec_copy(cute.local_tile(vector, (PIECE,), (i,)), own)
+            loaded.append(own.load().to(cute.Float32))
+        total = total + (loaded[0] * loaded[1]).reduce(cute.ReductionOp.ADD, cute.Float32(0.0), 0)
+    return total
 
 
 def opaque_zero():
