@@ -436,6 +436,8 @@ Q = np.zeros((1, 8, 4, 64), np.float16)
         ((Q, Q, Q), {"config": "fast"}, "config is a str"),
         ((Q, Q, Q), {"mask": lambda b, h, q, k: q - k}, "a mask returns an Int32"),
         ((Q, Q, Q), {"mask": lambda b, h, q, k: None}, "a mask returns a NoneType"),
+        ((Q, Q, Q), {"score": lambda s, b, h, q, k: None}, "a score returns a NoneType"),
+        ((Q, Q, Q), {"score": lambda s, b, h, q, k: k <= q}, "a score returns a Boolean"),
         ((Q[0], Q, Q), {"cu_seqlens_q": np.array([0.0, 8.0])}, "cu_seqlens_q is .* of Float64"),
         (
             (Q[0], Q[0], Q[0]),

@@ -7,6 +7,7 @@ tile of queries visits, its functions are traced into the kernel for single scor
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import basedsl_cute as cute
@@ -163,7 +164,7 @@ class Place:
         score = self._biased(score, head, query, key)
         if self.user_score is not None:
             place = self._inside(query, key)
-            score = cute.Float32(self.user_score(score, self.batch, head, *place))
+            score = _as_score(self.user_score(score, self.batch, head, *place))
         return score
 
     def score_and_slope(self, score, head, query, key):
@@ -177,7 +178,7 @@ class Place:
         if self.user_score is not None:
             place = self._inside(query, key)
             score = opaque(score)
-            made = cute.Float32(self.user_score(score, self.batch, head, *place))
+            made = _as_score(self.user_score(score, self.batch, head, *place))
             score, slope = made, slope * derivative(made, score)
         return score, slope
 
@@ -196,3 +197,13 @@ class Place:
         """
         sequence = self.sequence
         return cute.min(query, sequence.queries - 1), cute.min(key, sequence.keys - 1)
+
+
+def _as_score(made):
+    """A score that a function of the user's returned, as a number of the kernel."""
+    if isinstance(made, bool | cute.Boolean) or not isinstance(made, (Real, cute.Numeric)):
+        raise DSLTypeError(
+            f"a score returns {with_article(type(made))}",
+            hint="return the changed score, a number; `mask` says which keys a query sees",
+        )
+    return cute.Float32(made)
