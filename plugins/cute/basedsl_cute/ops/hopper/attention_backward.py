@@ -182,10 +182,16 @@ def backward(
     loads: list = []
     for x, layout, tile in zip((k, v, q, grad), layouts, tiles, strict=False):
         loads += cpasync.make_tiled_tma_atom(op, x, cute.select(layout, [0, 1]), tile)
-    query_grid = (cute.ceil_div(q.shape[0], m), q.shape[2], q.shape[3])
+    query_tiles = cute.ceil_div(q.shape[0], m)
+    # The first tiles of queries, whose rows may see few keys, take the most time, so they go first.
     prepare_kernel(
         out, grad, lse, stats, sums, (q, k, v), captured, scale * LOG2_E, variant, m
-    ).launch(grid=query_grid, block=(THREADS, 1, 1), stream=stream)
+    ).launch(
+        grid=(q.shape[2], q.shape[3], query_tiles),
+        block=(THREADS, 1, 1),
+        stream=stream,
+        min_blocks_per_mp=10,  # loads of many blocks hide each other's latency
+    )
     heads, swizzle = cute.Int32(k.shape[2] * k.shape[3]), cute.Int32(1)
     if cute.const_expr(variant.right is not None or variant.mask is not None):
         group = q.shape[2] // k.shape[2]
@@ -202,5 +208,5 @@ def backward(
         min_blocks_per_mp=1,
     )
     convert_kernel(sums, grad_q, scale, mma[3], cfg).launch(
-        grid=query_grid, block=(THREADS * GROUPS, 1, 1), stream=stream
+        grid=(query_tiles, *q.shape[2:]), block=(THREADS * GROUPS, 1, 1), stream=stream
     )

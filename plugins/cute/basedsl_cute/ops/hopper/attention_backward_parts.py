@@ -78,7 +78,7 @@ def prepare_kernel(
     two: `delta_of_few` has them for rows of few keys.
     """
     thread = arch.thread_idx()[0]
-    tile, head, batch = arch.block_idx()
+    head, batch, tile = arch.block_idx()
     lane, warps = thread % arch.WARP_SIZE, THREADS // arch.WARP_SIZE
     zeros = cute.make_rmem_tensor((VECTOR,), cute.Float32)
     zeros.fill(0.0)
@@ -137,7 +137,7 @@ def delta_of_few(place, operands, grads, row, log, factor, lane):
 def inner_product(x, y, begin, end, step: cute.Constexpr):
     """The sum of the products of two vectors in global memory, of each `step`-th piece."""
     total = cute.Float32(0.0)
-    for i in cute.range(begin, end, step, unroll=4):
+    for i in cute.range(begin, end, step, unroll=2):
         loaded: list = []
         for vector in (x, y):
             own = cute.make_rmem_tensor((PIECE,), vector.element_type)
