@@ -190,7 +190,6 @@ def backward(
         grid=(q.shape[2], q.shape[3], query_tiles),
         block=(THREADS, 1, 1),
         stream=stream,
-        min_blocks_per_mp=10,  # loads of many blocks hide each other's latency
     )
     heads, swizzle = cute.Int32(k.shape[2] * k.shape[3]), cute.Int32(1)
     if cute.const_expr(variant.right is not None or variant.mask is not None):

@@ -98,16 +98,21 @@ def prepare_kernel(
         total = arch.warp_reduction_sum(
             inner_product(results, grads, lane, out.shape[1] // PIECE, arch.WARP_SIZE)
         )
-        if cute.const_expr(variant.left is not None or variant.right is not None):
-            begin, end = place.keys_of(at, at)
-            if sees and end - begin <= FEW_KEYS:
-                total = delta_of_few(place, operands, grads, (at, head, batch), log, factor, lane)
         if lane == 0:
             stats[i, 0, tile, head, batch] = cute.where(sees, log * LOG2_E, cute.Float32.inf)
             stats[i, 1, tile, head, batch] = cute.where(sees, total, 0.0)
+    if cute.const_expr(variant.left is not None or variant.right is not None):
+        for i in cute.range(thread // arch.WARP_SIZE, rows, warps, unroll=1):
+            row = tile * rows + i
+            begin, end = place.keys_of(row, row)
+            if row < out.shape[0] and begin < end and end - begin <= FEW_KEYS:
+                where = (row, head, batch)
+                total = delta_of_few(place, operands, grad, where, lse[where], factor, lane)
+                if lane == 0:
+                    stats[i, 1, tile, head, batch] = total
 
 
-def delta_of_few(place, operands, grads, row, log, factor, lane):
+def delta_of_few(place, operands, grad, row, log, factor, lane):
     """Delta of a row (query, head, batch) that sees at most `FEW_KEYS` keys, as the sum of its
     weights times products of values and gradients.
 
@@ -123,13 +128,13 @@ def delta_of_few(place, operands, grads, row, log, factor, lane):
     sums: list = []
     for x, y in (
         (q[query, None, head, batch], k[at, None, key_head, batch]),
-        (grads, v[at, None, key_head, batch]),
+        (grad[query, None, head, batch], v[at, None, key_head, batch]),
     ):
         pieces = y.shape[0] // (2 * PIECE)
         own = inner_product(x, y, half * pieces, (half + 1) * pieces, 1)
         sums.append(own + arch.shuffle_sync_bfly(own, FEW_KEYS))
     weight = cute.math.exp2(sums[0] * factor - log * LOG2_E)
-    seen = (key < end) & place.sees(head, query, key)
+    seen = (key < end) & (log != -cute.Float32.inf) & place.sees(head, query, key)
     return arch.warp_reduction_sum(cute.where(seen, weight * sums[1], 0.0), FEW_KEYS)
 
 
