@@ -102,14 +102,18 @@ def prepare_kernel(
             stats[i, 0, tile, head, batch] = cute.where(sees, log * LOG2_E, cute.Float32.inf)
             stats[i, 1, tile, head, batch] = cute.where(sees, total, 0.0)
     if cute.const_expr(variant.left is not None or variant.right is not None):
-        for i in cute.range(thread // arch.WARP_SIZE, rows, warps, unroll=1):
-            row = tile * rows + i
-            begin, end = place.keys_of(row, row)
-            if row < out.shape[0] and begin < end and end - begin <= FEW_KEYS:
-                where = (row, head, batch)
-                total = delta_of_few(place, operands, grad, where, lse[where], factor, lane)
-                if lane == 0:
-                    stats[i, 1, tile, head, batch] = total
+        # Windows show the fewest keys to the first row or to the last one of a tile.
+        ends = tile * rows, cute.min(tile * rows + rows, out.shape[0]) - 1
+        counts = [end - begin for begin, end in [place.keys_of(x, x) for x in ends]]
+        if cute.min(*counts) <= FEW_KEYS:
+            for i in cute.range(thread // arch.WARP_SIZE, rows, warps, unroll=1):
+                row = tile * rows + i
+                begin, end = place.keys_of(row, row)
+                if row < out.shape[0] and begin < end and end - begin <= FEW_KEYS:
+                    where = (row, head, batch)
+                    total = delta_of_few(place, operands, grad, where, lse[where], factor, lane)
+                    if lane == 0:
+                        stats[i, 1, tile, head, batch] = total
 
 
 def delta_of_few(place, operands, grad, row, log, factor, lane):
