@@ -90,8 +90,9 @@ def test_the_kernel_for_hopper(qkv, options, wanted, tile):
         pytest.param({"query_stages": 2, "turns": True}, marks=pytest.mark.slow),
         {"ahead": True, "late": 3},
         pytest.param({"between": False}, marks=pytest.mark.slow),
+        {"query_stages": 2, "overlaps": True, "by_bits": True},
     ],
-    ids=["turns", "late", "after"],
+    ids=["turns", "late", "after", "overlaps"],
 )
 def test_blocks_of_hopper_that_stay_for_many_tiles(qkv, options, monkeypatch):
     monkeypatch.setattr(flash, "_multiprocessors", lambda q: 2)

@@ -46,11 +46,38 @@ def check(q, k, v, wanted, factors=(1.0, 1.0, 1.0), **options):
 @pytest.mark.parametrize("keys", [64, 96])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"late": 4, "ahead": True, "computed": 3}, {"by_products": True, "late": 4}],
+    [
+        {"query_stages": 2, "overlaps": True},
+        {"late": 4, "ahead": True, "computed": 3},
+        {"by_products": True, "late": 4, "by_bits": True},
+    ],
 )
 def test_a_causal_mask(keys, options):
     q, k, v = normal(1, 70, 2, 64), normal(1, 100, 1, 64, seed=1), normal(1, 100, 1, 64, seed=2)
     check(q, k, v, {"right": 0}, causal=True, config=hopper.Config((64, keys), **options))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("window", [None, (20, 0)])
+@pytest.mark.parametrize("first", [0, 100])
+def test_negative_scores(first, window):
+    """The bits of the largest of negative scores are not the largest integer."""
+    q, k, v = normal(1, 70, 2, 64), np.float32(normal(1, 200, 1, 64, seed=1)), normal(1, 200, 1, 64)
+    k[:, first:] = -abs(k[:, first:])
+    wanted = {} if window is None else {"right": 0, "left": window[0]}
+    config = hopper.Config((64, 64), by_bits=True)
+    q, k = abs(np.float32(q)).astype(FLOAT8), k.astype(FLOAT8)
+    check(q, k, v, wanted, (2.0, 2.0, 1.0), window=window, config=config)
+
+
+@pytest.mark.slow
+def test_scores_that_are_not_numbers():
+    q, k, v = normal(1, 70, 1, 64), normal(1, 200, 1, 64, seed=1), normal(1, 200, 1, 64, seed=2)
+    q[0, 3], k[0, 150, 0, 0] = np.nan, np.nan
+    config = hopper.Config((64, 64), by_bits=True)
+    out = np.float64(attention(q, k[:, :150], v[:, :150], config=config))
+    assert np.isnan(out[0, 3]).all() and not np.isnan(np.delete(out[0], 3, 0)).any()
+    assert np.isnan(np.float64(attention(q, k, v, config=config))).all()
 
 
 @pytest.mark.slow
@@ -104,6 +131,7 @@ HALF = np.zeros((1, 8, 4, 64), np.float16)
         (Q, {"v_scale": np.ones(4)}, "v_scale is .* of float64, not Float32"),
         (Q, {"config": Config()}, "no kernel for packed or paged sequences, nor by mma.sync"),
         (Q, {"config": hopper.Config((64, 48))}, r"has no tile \(64, 48\)"),
+        (Q, {"config": hopper.Config((64, 64), overlaps=True)}, "overlaps= needs query_stages=2"),
         (HALF, {"config": hopper.Config(computed=1)}, "sums no weights of Float16"),
         (Q, {"seqused_k": np.int32([4])}, "no kernel for packed or paged"),
         (Q, {"out": HALF.copy()}, "out is .* of float16, not .* of bfloat16"),

@@ -138,6 +138,35 @@ def factor_and_base(largest, factor, largest_base):
     return factor, largest * factor
 
 
+def largest_by_bits(scores, found, before):
+    """Find the largest of a thread's own scores of each row and of a number `before`, by their bits
+    as signed integers, of which Hopper compares three at a time, where it has two numbers. It is
+    the largest unless it is negative.
+    """
+    bits = cute.recast_tensor(found, cute.Int32)
+    for r, largest in enumerate(before):
+        own = cute.recast_tensor(scores[r, None], cute.Int32)
+        # Two chains, each of which takes two numbers at a time.
+        tops = [cute.TensorSSA.from_elements([largest]).bitcast(cute.Int32)[0], own[0]]
+        for i in range(1, cute.size(own)):
+            tops[i // 2 % 2] = cute.max(tops[i // 2 % 2], own[i])
+        bits[r] = cute.max(tops[0], tops[1])
+
+
+@cute.jit
+def compare_negative(scores, found, before):
+    """Find the largest of a thread's own scores again, as numbers, if any thread of the warp has
+    found a negative one by its bits: of those the least has the largest bits.
+    """
+    bits = cute.recast_tensor(found, cute.Int32)
+    least = cute.Int32(0)
+    for r in cute.range_constexpr(len(before)):
+        least = cute.min(least, bits[r])
+    if arch.vote_any_sync(least < 0):
+        for r in cute.range_constexpr(len(before)):
+            found[r] = scores[r, None].load().reduce(cute.ReductionOp.MAX, before[r], 0)
+
+
 def largest_of_rows(scores, largest):
     """The largest of each row's scores and its largest so far, of all threads that share it."""
     return [
@@ -152,11 +181,12 @@ class OnlineSoftmax:
     """The largest score and the sum of weights of each of a thread's rows.
 
     Four neighbouring threads share a row. `factor` makes scores into exponents of two. Weights are
-    multiplied by two to the power of `offset`, for types of few exponents.
+    multiplied by two to the power of `offset`, for types of few exponents. The largest scores are
+    found `by_bits` (`largest_by_bits`), or as numbers.
     """
 
-    def __init__(self, rows, factor, offset=0):
-        self.factor, self.offset = factor, offset
+    def __init__(self, rows, factor, offset=0, by_bits=False):
+        self.factor, self.offset, self.by_bits = factor, offset, by_bits
         self.largest_base = LARGEST_NARROW_BASE if offset else LARGEST_BASE
         self.largest = cute.make_rmem_tensor((rows,), cute.Float32)
         self.total = cute.make_rmem_tensor((rows,), cute.Float32)
@@ -176,13 +206,24 @@ class OnlineSoftmax:
         self.weigh(scores, exponents, is_summed=is_summed)
         return scales
 
+    def _largest(self, scores):
+        """The largest of each row's scores and its largest so far, of all threads that share it."""
+        if not self.by_bits:
+            return largest_of_rows(scores, self.largest)
+        rows = range(cute.size(self.largest))
+        found = cute.make_rmem_tensor((len(rows),), cute.Float32)
+        before = [self.largest[r] for r in rows]
+        largest_by_bits(scores, found, before)
+        compare_negative(scores, found, before)
+        return [arch.warp_reduction_max(found[r], threads_in_group=4) for r in rows]
+
     def rise(self, scores):
         """Let the largest scores be those of a tile, too; return what each row's sums are scaled
         by, which that of weights is already, and for the exponents of its weights the factor of
         scores and the base.
         """
         scales, exponents = [], []
-        for r, largest in enumerate(largest_of_rows(scores, self.largest)):
+        for r, largest in enumerate(self._largest(scores)):
             factor, base = factor_and_base(largest, self.factor, self.largest_base)
             scale = cute.math.exp2((self.largest[r] - largest) * factor, fastmath=True)
             self.total[r] = self.total[r] * scale

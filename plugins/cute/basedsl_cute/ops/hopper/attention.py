@@ -36,7 +36,7 @@ from basedsl_cute.ops.hopper.attention_rows import (
     boxes_of,
 )
 from basedsl_cute.ops.hopper.attention_sums import TileSums, allocate_ones, write_ones
-from basedsl_cute.ops.hopper.attention_walk import Walk
+from basedsl_cute.ops.hopper.attention_walk import NOTES, Walk, read_note, write_note
 from basedsl_cute.ops.hopper.gemm import pin_in_registers
 from basedsl_cute.utils import hopper_helpers as sm90
 
@@ -48,9 +48,6 @@ L2_BYTES = 32 << 20
 # Weights of 8 bits are multiplied by two to the power of this: at most 256 of e4m3's 448.
 NARROW_OFFSET = 8
 LEAST_SCALE = 2.0**-100
-# Tasks that the producer leaves for consumers, of up to two stages of queries: those of which warps
-# still write results, and the next.
-NOTES = 4
 # Sections of heads, of which blocks that stay get equal work.
 MOST_SECTIONS = 6
 
@@ -72,7 +69,9 @@ class Config:
     wait for the next keys and values before their turn. Of each eight weights of 8 bits,
     `computed` are made by multiplications, since their exponentials take longer than products; with
     `by_products` they are summed by products with ones (`ops.hopper.attention_sums`), after they
-    are rounded: the logarithms of sums are coarser.
+    are rounded: the logarithms of sums are coarser. With `by_bits` the largest scores are found as
+    integers, three at a time (`ops.flash.softmax.largest_by_bits`). With `overlaps` the first
+    scores of the next tile of queries are multiplied while the results of this one are written.
     `box` is 0, or for packed and paged sequences the keys of one load: a divisor of the tile's
     keys, and of the rows of a page.
     """
@@ -91,6 +90,8 @@ class Config:
     ahead: bool = False
     computed: int = 0
     by_products: bool = False
+    by_bits: bool = False
+    overlaps: bool = False
 
     @property
     def groups(self) -> int:
@@ -209,11 +210,16 @@ def forward_kernel(
             cute.size(sums, mode=[0]),
             cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E,
             NARROW_OFFSET if dtype.width == 8 else 0,
+            cfg.by_bits,
         )
         at_q, at_k, at_v = [pipe.make_participants()[1] for pipe in pipes]
         group = warp // 4
         if group == cfg.groups:
             give_turn(group, work < walk.total, cfg)
+        if cute.const_expr(cfg.overlaps):
+            if work < walk.total:
+                start_scores(at_q, at_k, cute.Boolean(True), mma_s, scores, rq, rk)
+                warpgroup.wait_group(0)
         while work < walk.total:
             if cute.const_expr(cfg.query_stages == 1):
                 # ptxas takes this loop for divergent, and computes descriptors in each thread, if
@@ -232,8 +238,9 @@ def forward_kernel(
             if cute.const_expr(is_scaled and not variant.is_scored):
                 softmax.factor = positive(own_scale) * LOG2_E
             stage = at_k.wait_and_advance()
-            take_turn(group, cfg)
-            multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
+            if cute.const_expr(not cfg.overlaps):
+                take_turn(group, cfg)
+                multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
             own = number * n
             place = walk.place(batch)
             area = walk.area(tile, head, place.sequence)
@@ -292,11 +299,14 @@ def forward_kernel(
             if cute.const_expr(cfg.between):
                 rescale(sums, scales)
             multiply_values(mma_o, acc, operand, rv, held.index, tile_sums)
+            if cute.const_expr(cfg.overlaps):
+                more = walk.following(work) < walk.total
+                start_scores(at_q, at_k, more, mma_s, scores, rq, rk)
             # Found again, since registers are few in the loop above.
             row, own_head, own_batch, _, _ = read_note(notes, note)
             slot = own_batch if packing is None else packing.query_batch(own_batch)
             places = (walk.sequence_of(own_batch), slot, slot, cute.Boolean(True))
-            warpgroup.wait_group(0)
+            warpgroup.wait_group(1 if cfg.overlaps else 0)
             held.release()
             if cute.const_expr(cfg.by_products):
                 scales.fill(1.0)
@@ -312,6 +322,8 @@ def forward_kernel(
             result = as_rows(own_o.partition_C(cute.make_identity_tensor((m, head_v))))
             finish_rows(softmax, sums, result, target, row * m, own_head, 1, cfg.is_wide)
             work = walk.following(work)
+            if cute.const_expr(cfg.overlaps):
+                warpgroup.wait_group(0)
 
 
 def parts_of(scores, cfg):
@@ -341,22 +353,6 @@ def rescale(sums, scales):
     """
     pin_in_registers(scales)
     scale_rows(sums, [scales[r] for r in range(cute.size(scales))])
-
-
-@cute.jit
-def write_note(notes, number, task: cute.Constexpr):
-    """Leave a task, as `Walk.task` returns it, for the consumers: its divisions take a thousand
-    cycles, which a producer has. They read it behind the barrier of the queries.
-    """
-    if arch.lane_idx() == 0:
-        for i, x in enumerate(task):
-            notes[i, number % NOTES] = cute.Int32(x)
-    arch.sync_warp()
-
-
-def read_note(notes, number):
-    """The task that the producer left as number `number` of the block."""
-    return [arch.make_warp_uniform(notes[i, number]) for i in range(5)]
 
 
 def advance(at):
@@ -427,6 +423,21 @@ def multiply_scores(mma, scores, rq, query_stage, rk, stage):
     cute.gemm(mma, scores, rq[None, None, None, query_stage], rk[None, None, None, stage], scores)
     mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.commit_group()
+
+
+@cute.jit
+def start_scores(at_q, at_k, more, mma, scores, rq, rk):
+    """Start the scores of the next task's first tile of keys; if there are no `more`, those of the
+    last one again: ptxas would serialise products that are started in a branch.
+    """
+    if more:
+        at_q.wait()
+        at_k.wait()
+    stages = [
+        cute.where(more, at.state.index, (at.state.index + last) % (last + 1))
+        for at, last in ((at, at.pipeline.num_stages - 1) for at in (at_q, at_k))
+    ]
+    multiply_scores(mma, scores, rq, stages[0], rk, stages[1])
 
 
 @cute.jit
@@ -501,6 +512,11 @@ def forward(
         raise DSLTypeError(
             f"attention on Hopper computes or sums no weights of {dtype.__name__} by products",
             hint="computed= and by_products= are for elements of 8 bits",
+        )
+    if cute.const_expr(cfg.overlaps and (cfg.turns or cfg.query_stages < 2)):
+        raise DSLTypeError(
+            f"attention on Hopper has no overlap of tiles of queries with {cfg}",
+            hint="overlaps= needs query_stages=2, and no turns=",
         )
     layouts = smem_layouts(dtype, head_k, head_v, cfg)
     mma_s = sm90.make_trivial_tiled_mma(

@@ -6,6 +6,10 @@ import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.ops.flash.variant import Place
 
+# Tasks that the producer leaves for consumers, of up to two stages of queries: those of which warps
+# still write results, and the next.
+NOTES = 4
+
 
 class Walk:
     """The tasks of blocks, each a tile of queries of a head of a batch, in sections of `swizzle`
@@ -79,3 +83,19 @@ class Walk:
         low = begin // self.keys
         last = place.tile_before(cute.ceil_div(end, self.keys) - 1, low, *area, self.keys)
         return tile, head, batch, low, cute.max(last, low)
+
+
+@cute.jit
+def write_note(notes, number, task: cute.Constexpr):
+    """Leave a task, as `Walk.task` returns it, for the consumers: its divisions take a thousand
+    cycles, which a producer has. They read it behind the barrier of the queries.
+    """
+    if arch.lane_idx() == 0:
+        for i, x in enumerate(task):
+            notes[i, number % NOTES] = cute.Int32(x)
+    arch.sync_warp()
+
+
+def read_note(notes, number):
+    """The task that the producer left as number `number` of the block."""
+    return [arch.make_warp_uniform(notes[i, number]) for i in range(5)]
