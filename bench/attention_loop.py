@@ -75,6 +75,7 @@ def rows() -> Iterator[tuple[str, int, int, Any]]:
         ("sm_80", flash._MANY_QUERIES),
         ("sm_90", flash._MANY_QUERIES),
         ("sm_90", replace(flash._MANY_QUERIES, tile=(128, 64))),
+        ("sm_90", replace(flash._MANY_QUERIES, tile=(256, 64), warps=8, stages=3)),
         ("sm_120", flash._MANY_QUERIES_SM_100),
     ):
         m, n = config.tile

@@ -3,18 +3,18 @@ any such kernel must, with heads of 128 and several tiles.
 
     python bench/gpu/attention_chained.py [--config CONFIG ...] [--only TEXT ...] [--compile]
 
-A kind is the walk of `ops.ampere.attention_key_walk` over endless tiles: the same mma.sync,
+A kind is a walk of `ops.attention` by mma.sync over endless tiles: the same mma.sync,
 ldmatrix, cp.async and arithmetic. Weights are made of what the first product computed, the second
 one multiplies these weights, and the largest score of a row that a thread has is known before its
 weights. Nothing else is waited for: there are no waits for copies, no barriers, no masks, no
 exchange between threads, no scaling of results, no beginning and no end. What is left out could
 only cost time, so that no kernel with this tile, this layout of shared memory, this order and this
 compiler's schedule is faster; the best of all kinds is the bound that `ops.attention` is held
-against. Beside it, in turns: the mix of `attention_bound.py`, in which nothing waits for anything, with 4 to 16 chains of weights,
-`tests/cute/programs/attention.py`, `ops.attention` with each CONFIG ("ampere.Config((128, 48), 4,
-slack=8)"), and PyTorch's flash attention: 4 x 4096 x 16 x 128, and causal ones counted half. Then
-the clock and the power of each, and of the best kind. `--compile` tells registers and spills,
-without a GPU.
+against. Beside it, in turns: the mix of `attention_bound.py`, in which nothing waits for anything,
+with 4 to 16 chains of weights, `tests/cute/programs/attention.py`, `ops.attention` with each CONFIG
+("ampere.Config((128, 48), 4, slack=8)"), and PyTorch's flash attention: 4 x 4096 x 16 x 128, and
+causal ones counted half. Then the clock and the power of each, and of the best kind. `--compile`
+tells registers and spills, without a GPU.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from basedsl_cute.nvgpu import warp
 from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.ampere.attention_key_walk import KeyWalk
 from basedsl_cute.ops.ampere.attention_operands import AttentionOperands
+from basedsl_cute.ops.ampere.attention_ring_walk import RingWalk, make_barriers
 from basedsl_cute.ops.ampere.attention_rows import RowCopier
 from basedsl_cute.ops.flash.softmax import LazySoftmax
 
@@ -46,6 +47,7 @@ D = 128
 TILES = 512  # of keys, that a block walks over
 PLACES = 64  # of tiles in memory
 ROUNDS = 7
+BUSY = 30_000_000  # cycles of the device, in which the host gets ahead of four calls
 PROGRAM = Path(__file__).resolve().parents[2] / "tests" / "cute" / "programs" / "attention.py"
 
 
@@ -60,17 +62,20 @@ class Kind:
 def kinds():
     """All kinds by name."""
     found = {}
-    for warps, rows, keys, blocks in (
-        (4, 32, 32, 2),
-        (4, 32, 48, 2),
-        (4, 32, 64, 2),
-        (8, 32, 32, 1),
-        (8, 32, 64, 1),
-        (4, 16, 64, 3),
-        (8, 16, 64, 1),
+    for warps, rows, keys, stages, blocks in (
+        (4, 32, 32, 1, 2),
+        (4, 32, 48, 1, 2),
+        (4, 32, 64, 1, 2),
+        (4, 32, 64, 2, 2),
+        (8, 32, 64, 1, 1),
+        (8, 32, 64, 2, 1),
+        (8, 32, 64, 3, 1),
+        (4, 16, 64, 1, 3),
+        (8, 16, 64, 1, 1),
     ):
-        cfg = ampere.Config((warps * rows, keys), warps, slack=8)
-        found[f"chained, {warps} warps of {rows}, {keys} keys"] = Kind(cfg, blocks)
+        cfg = ampere.Config((warps * rows, keys), warps, slack=8, stages=stages)
+        name = f"chained, {warps} warps of {rows}, {keys} keys, {stages} stages"
+        found[name] = Kind(cfg, blocks)
     return found
 
 
@@ -78,6 +83,13 @@ class EndlessWalk(KeyWalk):
     """A walk that waits for no copy and no thread."""
 
     def await_copies(self):
+        pass
+
+
+class EndlessRingWalk(RingWalk):
+    """A walk through a ring of stages that waits for no copy and no thread."""
+
+    def await_phase(self, barrier, phase):
         pass
 
 
@@ -111,15 +123,16 @@ def chained_kernel(
     def place_of(number):
         return (number + block * 5) % PLACES * n
 
-    def keys(number):
-        copy_k.copy_rows(x, place_of(number), rows)
+    def keys(number, stage):
+        copy_k.copy_rows(x, place_of(number), rows, stage)
 
-    def values(number):
-        copy_v.copy_rows(x, place_of(number), rows)
+    def values(number, stage):
+        copy_v.copy_rows(x, place_of(number), rows, stage)
 
     copy_q.copy_rows(x, cute.Int32(0), rows)
-    keys(cute.Int32(0))
-    values(cute.Int32(0))
+    for stage in range(cfg.stages):
+        keys(cute.Int32(stage), stage)
+        values(cute.Int32(stage), stage)
     arch.cp_async_commit_group()
     arch.cp_async_wait_group(0)
     arch.sync_threads()
@@ -128,15 +141,20 @@ def chained_kernel(
     acc.fill(0.0)
     totals = ampere.Totals(mma, cfg, dtype)
     softmax = ChainedSoftmax(cute.size(totals.by_row, mode=[0]), factor, cfg.slack, [])
-    walk = EndlessWalk(
+    kind, ring = EndlessWalk, {}
+    if cute.const_expr(cfg.stages > 1):
+        kind = EndlessRingWalk
+        ring = {"stages": cfg.stages, "barriers": make_barriers(smem, cfg.stages, cfg.threads)}
+    walk = kind(
         *(mma, cfg.tile, dtype, operands.readers, operands.fragments, (keys, values)),
         before=lambda number, low: number,
-        score=lambda products, number: None,
+        score=lambda products, number, changed: None,
         softmax=softmax,
         sums=acc,
         totals=totals,
+        **ring,
     )
-    walk.run(tiles - 1, cute.Int32(0), keys)
+    walk.run(tiles - 1, cute.Int32(0), (keys, values))
     add = cute.ReductionOp.ADD
     out[block, thread] = sum(r.load().reduce(add, 0.0, 0) for r in (acc, totals.sums))
 
@@ -210,7 +228,9 @@ def measure(options):
     times = {name: [] for name in calls}
     for _ in range(options.rounds):
         for name in random.sample(list(calls), len(calls)):
-            times[name].append(seconds(lambda once=calls[name]: [once() for _ in range(4)]) / 4)
+            times[name].append(
+                seconds(lambda once=calls[name]: [once() for _ in range(4)], BUSY) / 4
+            )
     if options.rounds == 0:
         return
     rows = {name: work[name] / statistics.median(times[name]) for name in calls}

@@ -1,4 +1,6 @@
-"""Attention by mma.sync whose bases follow the scores at once or from afar, against float64."""
+"""Attention by mma.sync of one stage and of rings, whose bases follow at once or from afar, against
+float64.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,14 @@ from attention_reference import reference
 
 SLACK = Config((32, 32), 2, slack=8)
 configs = pytest.mark.parametrize(
-    "config", [SLACK, Config((32, 32), 2)], ids=["slack", "without slack"]
+    "config",
+    [
+        SLACK,
+        Config((32, 32), 2),
+        Config((32, 32), 2, slack=8, stages=3),
+        Config((32, 32), 2, stages=2),
+    ],
+    ids=["slack", "without slack", "slack, three stages", "two stages"],
 )
 
 
@@ -109,7 +118,6 @@ def nearest(batch, head, q, k):
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (Config((32, 32), 2, stages=2), "have one stage of them, not 2"),
         (Config((128, 48), 4), "cannot copy 48 rows of 96 elements"),
         (Config((256, 80), 8), "cannot copy 80 rows of"),
     ],

@@ -23,6 +23,7 @@ CONFIGS = {
     "hopper": hopper.Config((64, 32)),
     "by bits": hopper.Config((64, 32), by_bits=True),
     "slack": Config((32, 32), warps=2, slack=8, heads_first=True),
+    "ring": Config((32, 32), warps=2, slack=8, stages=3),
     "splits": Config((16, 32), warps=1, splits=3),
     "key warps": Config((16, 16), warps=1, key_warps=3, stages=2),
 }
@@ -30,7 +31,9 @@ SCALES = (0.1, 2.0**20, 2.0**26, 3e7, 2.0**28, 2.0**31, 1e12, 1e20, 1e34)
 pytestmark = pytest.mark.slow  # for what they compile; one of `test_attention.py` is not
 kernels = pytest.mark.parametrize("kind", CONFIGS)
 # Logarithms of the sums of splits are too coarse to tell how many such scores are equal.
-without_splits = pytest.mark.parametrize("kind", ["hopper", "by bits", "slack", "key warps"])
+without_splits = pytest.mark.parametrize(
+    "kind", ["hopper", "by bits", "slack", "ring", "key warps"]
+)
 
 
 def whole(*shape, seed=0):

@@ -80,6 +80,13 @@ def test_a_kernel_that_begins_early_waits_before_it_reads():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("right", [None, 0])
+def test_the_kernel_by_mma_sync_with_a_ring_of_stages_spills_nothing(right):
+    config = ampere.Config((256, 64), 8, slack=8, stages=3, heads_first=right is not None)
+    check(128, config, Variant(right=right), "sm_90", allowed=0)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("head", flash.NARROW_CONFIGS)
 @pytest.mark.parametrize("right", [None, 0])
 def test_the_kernel_for_8_bits_spills_nothing(head, right):

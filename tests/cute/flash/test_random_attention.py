@@ -31,6 +31,7 @@ IS_GPU = current_target().is_gpu
 DRAWS, LONGEST = (16, 700) if IS_GPU else (3, 100)
 HEADS = [(32, 64), (64, 64), (96, 96), (128, 128), (192, 128), (256, 256)]
 # By mma.sync, with what else only many queries of wide heads have.
+RING = ampere.Config((32, 32), 2, slack=8, stages=3)
 FOLLOWS_FROM_AFAR = ampere.Config((32, 32), 2, slack=8, heads_first=True)
 
 
@@ -138,7 +139,7 @@ def test_a_random_attention(seed):
         config = hopper.Config((64, 48), persistent=stays, query_stages=2, overlaps=stays)
         config = replace(config, by_bits=stays)
     elif seed % 4 != 1:
-        config = FOLLOWS_FROM_AFAR if seed % 4 == 2 else None
+        config = {0: RING, 2: FOLLOWS_FROM_AFAR}.get(seed % 8)
     check_attention(draw, config, seed)
 
 

@@ -17,6 +17,7 @@ from basedsl_cute import arch
 from basedsl_cute.nvgpu import warp
 from basedsl_cute.ops.ampere.attention_key_walk import KeyWalk
 from basedsl_cute.ops.ampere.attention_operands import AttentionOperands
+from basedsl_cute.ops.ampere.attention_ring_walk import RingWalk, make_barriers
 from basedsl_cute.ops.ampere.attention_rows import (
     COLUMN,
     ROW,
@@ -47,10 +48,12 @@ class Config:
     row's exponents follows its largest score only where that is so much above, as an exponent of
     two, so that sums are seldom scaled; weights are at most two to the power of it, made beside the
     products of the 16 keys before, and summed by products with ones. With `heads_first` the tiles
-    of queries that see most keys begin first, of all heads of a batch.
+    of queries that see most keys begin first, of all heads of a batch. `stages` is the number of
+    tiles of keys and values in shared memory, and with more than one of them warps wait for each
+    other by mbarriers (`ops.ampere.attention_ring_walk`).
 
     With more than one of `key_warps`, `ops.ampere.decoding` has the kernel: so many warps share the
-    keys of a tile of queries, each with `stages` tiles of keys and values in shared memory. `early`
+    keys of a tile of queries, each with `stages` tiles of its own in shared memory. `early`
     launches it while the kernel before it ends (from sm_90 on), whose results it waits for.
     """
 
@@ -164,19 +167,23 @@ def forward_kernel(
         RowCopier(sq, cfg, thread).copy(QueryRows(q, tile * m, head, cfg.packed, sequence, own))
 
         def copy_by(thread):
-            """Functions that copy a tile of keys, and of values."""
+            """Functions that copy a tile of keys, and of values, into a stage."""
             own_k = RowCopier(sk, cfg, thread)
             own_v = RowCopier(sv, cfg, thread, by_column=True)
             return (
-                lambda number: own_k.copy(lambda row: rows_k(number * n + row)),
-                lambda number: own_v.copy(lambda row: rows_v(number * n + row)),
+                lambda number, stage: own_k.copy(lambda row: rows_k(number * n + row), stage),
+                lambda number, stage: own_v.copy(lambda row: rows_v(number * n + row), stage),
             )
 
-        def score(products, number):
+        def score(products, number, changed):
             by_row, own = as_rows(products), as_rows(coords)
-            adjust(by_row, own, place, scale, tile * m, number * n, area, n, cfg.packed)
+            adjust(by_row, own, place, scale, tile * m, number * n, area, n, cfg.packed, changed)
 
-        walk = KeyWalk(
+        kind, ring = KeyWalk, {}
+        if cute.const_expr(cfg.stages > 1):
+            kind = RingWalk
+            ring = {"stages": cfg.stages, "barriers": make_barriers(smem, cfg.stages, cfg.threads)}
+        walk = kind(
             mma,
             cfg.tile,
             dtype,
@@ -188,11 +195,12 @@ def forward_kernel(
             softmax=softmax,
             sums=acc,
             totals=totals,
+            **ring,
         )
         # Another thread number, as far as compilers see: addresses of the first copies would be
         # kept for those in the loop, each in a register.
         same = arch.inline_ptx("mov.b32 $0, $1;", [thread], cute.Int32)
-        walk.run(number, low, copy_by(same)[0])
+        walk.run(number, low, copy_by(same))
         if cute.const_expr(totals is not None):
             totals.share(softmax)
 
@@ -344,9 +352,10 @@ def adjust(
     area,
     keys,
     packed: cute.Constexpr,
+    changed: cute.Constexpr = lambda: None,
 ):
     """Change the products of a tile into scores, and hide those that queries do not see. `area` are
-    its heads and its queries, each (first, last).
+    its heads and its queries, each (first, last). `changed` is called where any is changed.
     """
     variant, head, queries = place.variant, area[0][0], area[1]
     of_row = [row0 + coords[r, 0][0] for r in range(cute.size(scores, mode=[0]))]
@@ -371,6 +380,10 @@ def adjust(
                     own, query = rows[r]
                     seen = place.sees(own, query, key)
                     scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
+        if cute.const_expr(not variant.is_scored):
+            changed()
+    if cute.const_expr(variant.is_scored):
+        changed()
 
 
 def hide_columns(scores, coords, place, key0, queries):
@@ -393,7 +406,7 @@ def hide_columns(scores, coords, place, key0, queries):
 
 def check_config(cfg: Config, head: int, head_v: int) -> None:
     """Raise DSLTypeError for a tile that the warps or their copies do not divide, heads without a
-    layout, or stages that no walk has.
+    layout.
     """
     m, n = cfg.tile
     if m % (16 * cfg.warps) or n % 16:
@@ -414,11 +427,6 @@ def check_config(cfg: Config, head: int, head_v: int) -> None:
                 f"{threads} threads cannot copy {rows} rows of {extent} elements",
                 hint=f"they copy {at_a_time} rows at a time, and a tile must have whole ones",
             )
-    if cfg.key_warps == 1 and cfg.stages != 1:
-        raise DSLTypeError(
-            f"warps that do not share keys have one stage of them, not {cfg.stages}",
-            hint="leave `stages` out, or set `key_warps`",
-        )
 
 
 @cute.jit

@@ -17,9 +17,10 @@ class KeyWalk:
     """A walk over tiles of (queries, keys), from the last keys to the first that the queries see.
 
     `readers` and `fragments` are those of queries, keys and values. `copies` are functions that
-    copy tile `number` of keys, and of values, `before` one that finds the tile of keys at or ahead
-    of a number, at least `low` - 1, `score` one that changes a tile's products into scores. `sums`
-    is the accumulator of results, `totals` sums weights by products, or is None.
+    copy tile `number` of keys, and of values, into a stage, `before` one that finds the tile of
+    keys at or ahead of a number, at least `low` - 1, `score` one that changes a tile's products
+    into scores. `sums` is the accumulator of results, `totals` sums weights by products, or is
+    None.
     """
 
     mma: Any
@@ -35,37 +36,27 @@ class KeyWalk:
     totals: Any
 
     @cute.jit
-    def run(self, number, low, first_copy: cute.Constexpr):
+    def run(self, number, low, first_copies: cute.Constexpr):
         """Attend to tiles from `number` down to `low`, if any. The copies of queries are begun, and
-        `first_copy` copies keys.
+        `first_copies` copy the first tile.
         """
         copy_k, copy_v = self.copies
         if number >= low:
-            first_copy(number)
+            first_copies[0](number, 0)
         arch.cp_async_commit_group()
         while number >= low:
             self.await_copies()
-            copy_v(number)
+            copy_v(number, 0)
             arch.cp_async_commit_group()
-            scores = self.multiply_scores()
+            scores = self.multiply_scores(0)
             self.await_copies()
             own = number
             number = self.before(number - 1, low)
             if number >= low:
-                copy_k(number)
+                copy_k(number, 0)
             arch.cp_async_commit_group()
-            self.score(scores, own)
-            weights = cute.make_rmem_tensor(scores.layout, self.dtype)
-            if cute.const_expr(isinstance(self.softmax, LazySoftmax)):
-                self.softmax.raise_bases(self.largest_of(scores))
-                self.multiply_values(weights, scores)
-            else:
-                by_row = as_rows(scores)
-                scales, exponents = self.softmax.rise(by_row)
-                scale_rows(as_rows(self.sums), scales)
-                self.softmax.weigh(by_row, exponents)
-                weights.store(scores.load().to(self.dtype))
-                self.multiply_values(weights)
+            self.score(scores, own, lambda: None)
+            self.add_values(scores, self.largest_of(scores), 0)
         arch.cp_async_wait_group(0)
 
     def await_copies(self):
@@ -75,25 +66,44 @@ class KeyWalk:
         arch.cp_async_wait_group(0)
         arch.sync_threads()
 
-    def multiply_scores(self):
-        """Multiply queries with keys."""
+    def multiply_scores(self, stage):
+        """Multiply queries with the keys in `stage`."""
         rq, rk, _ = self.fragments
         read_q, read_k, _ = self.readers
         scores = self.mma.make_fragment_C(self.mma.partition_shape_C(self.tile))
         scores.fill(0.0)
         for step in range(cute.size(rq, mode=[2])):
             read_q.load(step, 0)
-            read_k.load(step, 0)
+            read_k.load(step, stage)
             cute.gemm(self.mma, scores, rq[None, None, step], rk[None, None, step], scores)
         return scores
 
-    def multiply_values(self, weights, scores=None):
-        """Multiply weights with values. They are made of `scores` meanwhile, if given."""
+    @cute.jit
+    def add_values(self, scores, largest, stage):
+        """Make scores, with the largest of each row, into weights, and add what these make of the
+        values in `stage`.
+        """
+        weights = cute.make_rmem_tensor(scores.layout, self.dtype)
+        if cute.const_expr(isinstance(self.softmax, LazySoftmax)):
+            self.softmax.raise_bases(largest)
+            self.multiply_values(weights, stage, scores)
+        else:
+            by_row = as_rows(scores)
+            scales, exponents = self.softmax.rise(by_row)
+            scale_rows(as_rows(self.sums), scales)
+            self.softmax.weigh(by_row, exponents)
+            weights.store(scores.load().to(self.dtype))
+            self.multiply_values(weights, stage)
+
+    def multiply_values(self, weights, stage, scores=None):
+        """Multiply weights with the values in `stage`. They are made of `scores` meanwhile, if
+        given.
+        """
         *_, read_v = self.readers
         *_, rv = self.fragments
         operand, steps = as_operand(weights), cute.size(rv, mode=[2])
         for step in range(steps):
-            read_v.load(step, 0)
+            read_v.load(step, stage)
             if scores is not None:
                 part = sixteen_keys(scores, step)
                 exponents = self.softmax.exponents()
@@ -105,7 +115,9 @@ class KeyWalk:
                 self.totals.add(own)
 
     def largest_of(self, scores):
-        """The largest of the scores that the thread has of each row."""
+        """The largest of the scores that the thread has of each row, if the softmax asks for it."""
+        if not isinstance(self.softmax, LazySoftmax):
+            return None
         by_row = as_rows(scores)
         largest = cute.make_rmem_tensor((cute.size(by_row, mode=[0]),), cute.Float32)
         for r in range(cute.size(largest)):
