@@ -87,7 +87,7 @@ def rows() -> Iterator[tuple[str, int, int, Any]]:
     for arch in ("sm_80", "sm_90", "sm_120"):
         yield f"program 128 (128, 64) {arch}", 64, 64, lambda arch=arch: program(arch)
     for head in (64, 128, 256):
-        wide, narrow = flash.HOPPER_CONFIGS[head][1], flash.NARROW_CONFIGS[head][1]
+        wide, narrow = flash.HOPPER_CONFIGS[head][1], flash.NARROW_CONFIGS[head][0]
         kinds = [("wgmma", wide, np.float16), ("8 bits", narrow, FLOAT8)]
         if head in flash.NARROW_BY_PRODUCTS:
             kinds.append(("8 bits by products", flash.NARROW_BY_PRODUCTS[head], FLOAT8))

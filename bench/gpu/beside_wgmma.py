@@ -54,6 +54,11 @@ INSTRUCTIONS = {  # PTX and the number of its operands
     "FFMA": ("fma.rn.f32 $0, $1, $2, $3;", 3),
     "FADD": ("add.f32 $0, $1, $2;", 2),
     "FMNMX": ("max.f32 $0, $1, $2;", 2),
+    "VIMNMX3": (
+        "{ .reg .s32 x, y, z; mov.b32 x, $1; mov.b32 y, $2; mov.b32 z, $3; max.s32 x, x, y; "
+        "max.s32 x, x, z; mov.b32 $0, x; }",
+        3,
+    ),
     "MUFU.EX2": ("ex2.approx.ftz.f32 $0, $1;", 1),
     "F2FP to e4m3, PRMT": (
         "{ .reg .b16 h; cvt.rn.satfinite.e4m3x2.f32 h, $1, $2; mov.b32 $0, {h, h}; }",

@@ -49,7 +49,7 @@ def check(q, k, v, wanted, factors=(1.0, 1.0, 1.0), **options):
     [
         {"query_stages": 2, "overlaps": True},
         {"late": 4, "ahead": True, "computed": 3},
-        {"by_products": True, "late": 4, "by_bits": True},
+        {"by_products": True, "late": 4, "by_bits": True, "early": True},
     ],
 )
 def test_a_causal_mask(keys, options):
@@ -132,6 +132,7 @@ HALF = np.zeros((1, 8, 4, 64), np.float16)
         (Q, {"config": Config()}, "no kernel for packed or paged sequences, nor by mma.sync"),
         (Q, {"config": hopper.Config((64, 48))}, r"has no tile \(64, 48\)"),
         (Q, {"config": hopper.Config((64, 64), overlaps=True)}, "overlaps= needs query_stages=2"),
+        (HALF, {"config": hopper.Config(early=True)}, "nor begins early with them"),
         (HALF, {"config": hopper.Config(computed=1)}, "sums no weights of Float16"),
         (Q, {"seqused_k": np.int32([4])}, "no kernel for packed or paged"),
         (Q, {"out": HALF.copy()}, "out is .* of float16, not .* of bfloat16"),

@@ -286,22 +286,21 @@ def _plan(
     return plan, tuple(operands[name].array for name in "qkv"), captured
 
 
+_HOPPER_64 = hopper.Config(
+    (192, 128), 3, query_stages=2, persistent=True, ahead=True, by_bits=True, overlaps=True
+)
 # Heads' extent -> configurations of the Hopper kernel with a bound on the right, without, and with
 # scores or masks of other kinds: those that fit into shared memory, and registers without a spill.
 # Of these the fastest on an H200, bench/results/2026-11-22-attention.md.
 HOPPER_CONFIGS = {
-    64: (
-        hopper.Config((192, 128), stages=3, turns=True, persistent=True, ahead=True),
-        hopper.Config((192, 128), stages=3, turns=True, persistent=True, ahead=True),
-        hopper.Config((128, 128), persistent=True),
-    ),
+    64: (_HOPPER_64, _HOPPER_64, hopper.Config((128, 128), persistent=True)),
     96: (
         hopper.Config((128, 128), persistent=True),
         hopper.Config((128, 176), persistent=True),
         hopper.Config((128, 96), persistent=True),
     ),
     128: (
-        hopper.Config((128, 128), query_stages=2, persistent=True),
+        hopper.Config((128, 128), query_stages=2, persistent=True, by_bits=True),
         hopper.Config((128, 160), persistent=True, between=False, ahead=True, late=3),
         hopper.Config(
             (128, 96),
@@ -324,38 +323,30 @@ HOPPER_CONFIGS = {
         hopper.Config((64, 48), persistent=True),
     ),
 }
-# Of elements of 8 bits: heads' extent -> with a bound on the right, and without.
+_STAYS = hopper.Config(query_stages=2, persistent=True, by_bits=True)
+_NARROW_64 = replace(_STAYS, tile=(192, 160), stages=4, overlaps=True)
+_NARROW_128 = replace(
+    _STAYS,
+    tile=(192, 96),
+    stages=4,
+    between=False,
+    ahead=True,
+    late=4,
+    computed=1,
+    overlaps=True,
+)
+_NARROW_256 = replace(_STAYS, tile=(128, 128), turns=True)
+# Of elements of 8 bits: heads' extent -> configurations for products, and for scores or masks of
+# other kinds.
 NARROW_CONFIGS = {
-    64: (hopper.Config((192, 160), stages=4, persistent=True),) * 2,
-    128: (
-        hopper.Config(
-            (128, 128),
-            stages=3,
-            query_stages=2,
-            turns=True,
-            persistent=True,
-            ahead=True,
-            late=4,
-            computed=1,
-        ),
-        hopper.Config(
-            (128, 192),
-            turns=True,
-            persistent=True,
-            between=False,
-            ahead=True,
-            late=4,
-            computed=1,
-        ),
-    ),
-    256: (hopper.Config((128, 128), turns=True, persistent=True),) * 2,
+    64: (_NARROW_64, _NARROW_64),
+    128: (_NARROW_128, replace(_NARROW_128, tile=(128, 128), stages=3, turns=True, overlaps=False)),
+    256: (_NARROW_256, _NARROW_256),
 }
 # Without a bound, a mask, functions of scores, or logarithms of sums, which are coarser so.
 NARROW_BY_PRODUCTS = {
-    64: hopper.Config((192, 128), stages=4, persistent=True, by_products=True),
-    256: hopper.Config(
-        (128, 128), turns=True, persistent=True, ahead=True, late=4, by_products=True
-    ),
+    64: replace(_NARROW_64, tile=(192, 128), by_products=True),
+    256: replace(_NARROW_256, ahead=True, late=4, by_products=True),
 }
 # With few keys a block's beginning and end weigh more than the turns of its warpgroups.
 _FEW_KEYS = 1024
@@ -398,10 +389,12 @@ def _chosen(
         is_long = False
     if q.dtype.width == 8:
         width = max(extents.head, extents.head_v)
-        of_width, (bounded, free) = next(x for x in NARROW_CONFIGS.items() if width <= x[0])
-        if not (variant.is_scored or has_logs):
-            free = NARROW_BY_PRODUCTS.get(of_width, free)
-        return free if variant.right is None and variant.mask is None else bounded
+        of_width, (plain, scored) = next(x for x in NARROW_CONFIGS.items() if width <= x[0])
+        if variant.is_scored or variant.mask is not None:
+            return scored
+        if variant.right is None and not has_logs:
+            return NARROW_BY_PRODUCTS.get(of_width, plain)
+        return plain
     if target.is_gpu and TCGEN05.is_met_by(target) and is_long:
         if blackwell.takes(extents.head, extents.head_v):
             return blackwell_config(extents.head, variant.right)
@@ -529,7 +522,7 @@ def _launch(
     v, target = rows_of_heads(v, head_v), rows_of_heads(out, head_v, 2)
     if cute.const_expr(isinstance(config, hopper.Config)):
         if cute.const_expr(turned is not None):
-            turn(v, turned, on)
+            turn(v, turned, config.early, on)
             v = turned
         scalars = (scale, value_scale, blocks)
         packing = (lengths, batches, longest) if config.box else None

@@ -17,8 +17,12 @@ GROUPS = LINE // GROUP
 
 
 @cute.kernel
-def turn_kernel(v: cute.Tensor, turned: cute.Tensor, width: cute.Constexpr):
+def turn_kernel(
+    v: cute.Tensor, turned: cute.Tensor, width: cute.Constexpr, lets_start: cute.Constexpr
+):
     """Turn LINE keys in each block, of a thread for each element of a head."""
+    if cute.const_expr(lets_start):
+        arch.griddepcontrol_launch_dependents()
     block, head, batch = arch.block_idx()
     thread, pieces = arch.thread_idx()[0], width // PIECE
     part, piece = thread // pieces, thread % pieces
@@ -59,12 +63,18 @@ def place(group, line):
 
 
 @cute.jit
-def turn(v: cute.Tensor, turned: cute.Tensor, stream: cute.Constexpr = None):
+def turn(
+    v: cute.Tensor,
+    turned: cute.Tensor,
+    lets_start: cute.Constexpr = False,
+    stream: cute.Constexpr = None,
+):
     """Write `v` (keys, head, heads, batches) into `turned` (head, keys, heads, batches), whose keys
-    are contiguous, as many as are whole groups of 16; what lies behind the last key is zero.
+    are contiguous, as many as are whole groups of 16; what lies behind the last key is zero. With
+    `lets_start` a kernel that begins early may follow.
     """
     width = cute.size(v, mode=[1])
-    turn_kernel(v, turned, width).launch(
+    turn_kernel(v, turned, width, lets_start).launch(
         grid=(cute.ceil_div(turned.shape[1], LINE), v.shape[2], v.shape[3]),
         block=(width // PIECE * (LINE // KEYS), 1, 1),
         stream=stream,

@@ -72,6 +72,7 @@ class Config:
     are rounded: the logarithms of sums are coarser. With `by_bits` the largest scores are found as
     integers, three at a time (`ops.flash.softmax.largest_by_bits`). With `overlaps` the first
     scores of the next tile of queries are multiplied while the results of this one are written.
+    If it is `early`, the kernel begins while the one that turns values of 8 bits ends.
     `box` is 0, or for packed and paged sequences the keys of one load: a divisor of the tile's
     keys, and of the rows of a page.
     """
@@ -92,6 +93,7 @@ class Config:
     by_products: bool = False
     by_bits: bool = False
     overlaps: bool = False
+    early: bool = False
 
     @property
     def groups(self) -> int:
@@ -403,6 +405,8 @@ def producer(
         loads = TileLoads(*where) if packing is None else BoxLoads(*where, packing)
         loads.keys(number, at_k.acquire_and_advance())
         loads.queries(at_q.acquire_and_advance())
+        if cute.const_expr(cfg.early):
+            arch.griddepcontrol_wait()  # for the values alone; at once but for the first task
         more = cute.Boolean(True)
         while more:
             loads.values(number, at_v.acquire_and_advance())
@@ -508,10 +512,11 @@ def forward(
             f"attention on Hopper has no tile {cfg.tile}",
             hint=f"queries are 64, 128 or 192, keys a multiple of {step} up to 256",
         )
-    if cute.const_expr((cfg.computed or cfg.by_products) and dtype.width != 8):
+    if cute.const_expr((cfg.computed or cfg.by_products or cfg.early) and dtype.width != 8):
         raise DSLTypeError(
-            f"attention on Hopper computes or sums no weights of {dtype.__name__} by products",
-            hint="computed= and by_products= are for elements of 8 bits",
+            f"attention on Hopper computes or sums no weights of {dtype.__name__} by products, nor "
+            "begins early with them",
+            hint="computed=, by_products= and early= are for elements of 8 bits",
         )
     if cute.const_expr(cfg.overlaps and (cfg.turns or cfg.query_stages < 2)):
         raise DSLTypeError(
@@ -580,5 +585,6 @@ def forward(
         grid=(grid, 1, 1),
         block=(cfg.threads, 1, 1),
         stream=stream,
+        use_pdl=cfg.early,
         min_blocks_per_mp=1,
     )
