@@ -515,3 +515,33 @@ def test_atoms_of_operands_are_divided_among_the_blocks_of_a_cluster(sim, operan
         text = cute.compile(host, a, by_operand).stages.text("llvmir")
         boxes.append(re.findall(r"store i32 (\d+),", text))
     assert boxes[0] == boxes[1] and str(64 // blocks) in boxes[0]
+
+
+@pytest.mark.parametrize("promotion, number", [(0, 0), (64, 1), (128, 2), (256, 3)])
+def test_how_much_a_load_brings_into_l2(sim, promotion, number):
+    """The last numbers of the encoding are interleave, swizzle, promotion and fill."""
+
+    @cute.kernel
+    def kernel(load, source):
+        tma.prefetch_descriptor(load)
+
+    @cute.jit
+    def host(a: cute.Tensor):
+        layout = smem_layout("K_SW128", (64, 64), cute.Float16)
+        op = tma.CopyBulkTensorTileG2SOp()
+        made = tma.make_tiled_tma_atom(op, a, layout, (64, 64), l2_promotion=promotion)
+        kernel(*made).launch(grid=1, block=32)
+
+    text = cute.compile(host, np.zeros((64, 64), np.float16)).stages.text("llvmir")
+    (call,) = re.findall(r"call .*@basedsl_encode_tensor_map\((.*)\)", text)
+    assert re.findall(r"i32 (\d+)", call)[-4:] == ["0", "3", str(number), "0"]
+
+
+def test_no_such_promotion(sim):
+    @cute.jit
+    def host(a: cute.Tensor):
+        layout = smem_layout("K_SW128", (64, 64), cute.Float16)
+        tma.make_tiled_tma_atom(tma.CopyBulkTensorTileG2SOp(), a, layout, (64, 64), l2_promotion=32)
+
+    with pytest.raises(DSLTypeError, match="l2_promotion is 0, 64, 128 or 256 bytes, not 32"):
+        host(np.zeros((64, 64), np.float16))

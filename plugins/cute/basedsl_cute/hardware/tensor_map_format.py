@@ -63,7 +63,7 @@ SWIZZLE_NONE, SWIZZLE_32B, SWIZZLE_64B, SWIZZLE_128B, SWIZZLE_128B_ATOM_32B = ra
 SWIZZLE_BYTES = (16, 32, 64, 128, 128)
 # The permutation of byte addresses of each, as (bits, base, shift).
 SWIZZLE_BITS = ((0, 4, 3), (1, 4, 3), (2, 4, 3), (3, 4, 3), (2, 5, 2))
-L2_PROMOTION_256B = 3  # CUtensorMapL2promotion
+L2_PROMOTIONS = {0: 0, 64: 1, 128: 2, 256: 3}  # bytes -> CUtensorMapL2promotion
 MAX_RANK, MAX_BOX = 5, 256
 MAX_PIXELS = 1024  # of an im2col copy (cuTensorMapEncodeIm2col, pixelsPerColumn)
 # PTX ISA 5.5.4.1, "im2col mode": bits of a corner of the bounding box, signed, and of an offset,

@@ -30,7 +30,7 @@ from basedsl_cute.hardware.tensor_map_format import (
     ENCODE_IM2COL_SYMBOL,
     ENCODE_SYMBOL,
     ENCODERS,
-    L2_PROMOTION_256B,
+    L2_PROMOTIONS,
     MAX_BOX,
     MAX_PIXELS,
     MAX_RANK,
@@ -83,6 +83,7 @@ def encode_tensor_map(
     element_strides: Sequence[int] | None = None,
     modes: Sequence[Any] | None = None,
     bits_in_smem: int | None = None,
+    l2_promotion: int = 256,
 ) -> TensorMapValue:
     """Encode a tensor map in host code.
 
@@ -90,6 +91,7 @@ def encode_tensor_map(
     stride is left out of `strides`. `box` is the shape that one copy moves, in elements, up to 256
     in each mode. `modes` are the names of the modes in messages; `bits_in_smem` those that an
     element takes in shared memory, if they are other than its own: 8 for elements of 4 and 6 bits.
+    `l2_promotion` is 0, or the bytes, 64, 128 or 256, that a miss brings into L2 at least.
 
     A tensor that TMA cannot copy raises an error: DSLTypeError while compiling if that is known
     then, else an error when the host code runs.
@@ -112,7 +114,7 @@ def encode_tensor_map(
         host.array("i32", [host.constant(n) for n in box]),
         host.array("i32", [host.constant(n) for n in element_strides or [1] * rank]),
     ]
-    numbers = [host.constant(n) for n in (0, swizzle, L2_PROMOTION_256B, 0)]
+    numbers = [host.constant(n) for n in (0, swizzle, L2_PROMOTIONS[l2_promotion], 0)]
     number = DATA_TYPES.get(dtype.__name__, 0)
     if in_smem != dtype.width:
         number = UNPACKED_TYPES[dtype.width]
@@ -181,7 +183,7 @@ def encode_im2col_map(
         host.array("i32", [host.constant(n) for n in corners[1]]),
         *(host.constant(channels), host.constant(pixels)),
         host.array("i32", [host.constant(n) for n in (1, *steps, 1)]),
-        *(host.constant(n) for n in (0, swizzle, L2_PROMOTION_256B, 0)),
+        *(host.constant(n) for n in (0, swizzle, L2_PROMOTIONS[256], 0)),
     ]
     return host.encoded(ENCODE_IM2COL_SYMBOL, out, operands)
 

@@ -31,7 +31,7 @@ from basedsl_cute.arch.tensor_map import (
     replace_stride,
 )
 from basedsl_cute.arch.tma import prefetch_tensor_map
-from basedsl_cute.hardware.tensor_map_format import UNPACKED_TYPES
+from basedsl_cute.hardware.tensor_map_format import L2_PROMOTIONS, UNPACKED_TYPES
 from basedsl_cute.host.tensor_map_argument import encode_tensor_map
 from basedsl_cute.nvgpu.tma_atom import (
     LOADS,
@@ -108,6 +108,7 @@ def make_tiled_tma_atom(
     num_multicast: int = 1,
     *,
     internal_type: type[Numeric] | None = None,
+    l2_promotion: int = 256,
 ) -> TmaInfo:
     """Make a TMA atom for tiles of a tensor in global memory, and its coordinate tensor. Host code
     only.
@@ -123,6 +124,8 @@ def make_tiled_tma_atom(
       stay. Elements of 4 and 6 bits become a byte each for Int8, 16 of them packed at the beginning
       of 16 bytes, as tcgen05.mma takes them; a wider type copies several elements as one, as the
       bytes of scale factors, which have a mode of stride 0.
+    - `l2_promotion`: the bytes that a load which misses L2 brings there at least: 64, 128 or 256,
+      or 0 for what it asks for.
 
     Raises DSLTypeError if no TMA copy moves such a tile.
     """
@@ -136,6 +139,8 @@ def make_tiled_tma_atom(
         raise DSLTypeError(
             f"num_multicast={num_multicast} needs CopyBulkTensorTileG2SMulticastOp, not {op!r}"
         )
+    if l2_promotion not in L2_PROMOTIONS:
+        raise DSLTypeError(f"l2_promotion is 0, 64, 128 or 256 bytes, not {l2_promotion!r}")
     dtype, copied, units = _element_types(gmem_tensor.element_type, internal_type)
     if isinstance(op, CopyReduceBulkTensorTileS2GOp):
         check_reduction(op.kind, dtype)
@@ -165,6 +170,7 @@ def make_tiled_tma_atom(
         part.swizzle,
         modes=[modes.names[mode] for mode in part.order],
         bits_in_smem=dtype.width * units,
+        l2_promotion=l2_promotion,
     )
     if rows:
         atom: TmaAtom = RowsAtom(tensor_map, op, dtype, box, rows, num_multicast)
