@@ -73,6 +73,11 @@ CASES = {
         2,
         {"tile": (128, 72, 64), "stages": 3, "slots": 9, "by_warps": True},
     ),
+    "by warps, pieces of 32 columns, two rows of them": (
+        (300, 200, 72),
+        2,
+        {"tile": (256, 96, 64), "stages": 3, "slots": 6, "by_warps": True},
+    ),
     "by warps, four blocks share B": (
         (264, 200, 136),
         4,

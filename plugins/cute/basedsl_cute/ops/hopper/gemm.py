@@ -207,9 +207,22 @@ def store_tile(epi_store, pending, tile, kinds, cfg: cute.Constexpr):
 
 @cute.jit
 def store_by_warp(epi_store, c, smem, pending, tile, kinds, cfg: cute.Constexpr):
-    """Store a warp's 16 rows of all pieces of a tile, through its part of the slots."""
+    """Store a warp's 16 rows of all pieces of a tile, through its part of the slots: where pieces
+    are narrow and have a slot each, 4 vectors of 8 rows at once, in different banks.
+    """
     vector = 128 // kinds.c.width
     of_a_row = epi_store.piece[1] // vector
+    c = c[None, None, tile[2]] if cute.const_expr(kinds.is_batched) else c
+    if cute.const_expr(of_a_row < 8 and len(pending) <= cfg.slots):
+        for i in cute.range_constexpr(len(pending)):
+            cute.copy(
+                epi_store.to_smem,
+                epi_store.to_smem.retile(pending[i]),
+                epi_store.staged[None, None, None, epi_store.consumer * cfg.slots + i],
+            )
+        arch.sync_warp()
+        store_rows(epi_store, c, smem, len(pending), tile, kinds, cfg)
+        return
     rows = min(16, arch.WARP_SIZE // of_a_row)  # that the warp stores at once
     lane = arch.thread_idx()[0] % arch.WARP_SIZE
     row = arch.make_warp_uniform(arch.warp_idx()) % 4 * 16 + lane // of_a_row
@@ -225,8 +238,7 @@ def store_by_warp(epi_store, c, smem, pending, tile, kinds, cfg: cute.Constexpr)
         )
         arch.sync_warp()
         where = piece_coordinate(tile, epi_store.row_block, i, epi_store.pieces_n, kinds, cfg)
-        there = c[None, None, tile[2]] if cute.const_expr(kinds.is_batched) else c
-        there = cute.local_tile(there, epi_store.piece, (where[0], where[1]))
+        there = cute.local_tile(c, epi_store.piece, (where[0], where[1]))
         begin_m, begin_n = (x * n for x, n in zip(where, epi_store.piece, strict=False))
         for j in cute.range_constexpr(16 // rows):
             at = (row + j * rows, column)
@@ -236,6 +248,32 @@ def store_by_warp(epi_store, c, smem, pending, tile, kinds, cfg: cute.Constexpr)
             if inside:
                 source = cute.local_tile(smem[None, None, slot], (1, vector), at)[0, None]
                 cute.autovec_copy(source, cute.local_tile(there, (1, vector), at)[0, None])
+
+
+@cute.jit
+def store_rows(epi_store, c, smem, count, tile, kinds, cfg: cute.Constexpr):
+    """Store a warp's 16 rows of the `count` pieces of a tile, each in its slot."""
+    vector = 128 // kinds.c.width
+    of_a_piece = epi_store.piece[1] // vector
+    of_a_row = of_a_piece * epi_store.pieces_n
+    lane = arch.thread_idx()[0] % arch.WARP_SIZE
+    first_row = arch.make_warp_uniform(arch.warp_idx()) % 4 * 16 + lane % 8
+    for i in cute.range_constexpr(0, count, epi_store.pieces_n):
+        where = piece_coordinate(tile, epi_store.row_block, i, epi_store.pieces_n, kinds, cfg)
+        there = cute.local_tile(c, (epi_store.piece[0], cfg.tile[1]), (where[0], tile[1]))
+        begin_m, begin_n = where[0] * epi_store.piece[0], tile[1] * cfg.tile[1]
+        for j in cute.range_constexpr(2 * -(-of_a_row // 4)):
+            row, column = first_row + j % 2 * 8, lane // 8 + j // 2 * 4
+            inside = begin_m + row < c.shape[0] and begin_n + column * vector < c.shape[1]
+            if cute.const_expr((j // 2 + 1) * 4 > of_a_row):
+                inside = inside and column < of_a_row
+            if inside:
+                slot = epi_store.consumer * cfg.slots + i + column // of_a_piece
+                at = (row, column % of_a_piece)
+                source = cute.local_tile(smem[None, None, slot], (1, vector), at)[0, None]
+                cute.autovec_copy(
+                    source, cute.local_tile(there, (1, vector), (row, column))[0, None]
+                )
 
 
 @cute.jit
