@@ -341,6 +341,9 @@ def test_what_is_chosen_is_what_was_fast(shape, tile, split, swap):
         ((2048, 2240, 2560), False, (256, 144), (2, 1)),  # 34.1, and 34.9 with 128 x 144
         ((128, 50304, 1536), False, (128, 128), (1, 1)),  # 44.7, and 48.7 without persistence
         ((1000, 1000, 1000), False, (128, 72), (4, 2)),  # 7.4, and 7.6 with 64 x 128
+        ((4096, 2560, 10240), True, (256, 160), (1, 2)),  # 269, and 284 with 128 x 160
+        ((64, 14336, 4096), True, (64, 128), (1, 8)),  # 30.0, and 30.9 without persistence
+        ((1024, 768, 2688), False, (64, 96), (1, 2)),  # 8.8, and 9.0 with 64 x 128 in fours
     ],
 )
 def test_what_was_measured_to_be_fast_is_chosen(shape, along_n, tile, cluster):
@@ -351,6 +354,23 @@ def test_what_was_measured_to_be_fast_is_chosen(shape, along_n, tile, cluster):
     kinds = HopperGemmKinds(cute.Float16, cute.Float16, cute.Float16, None, None, None)
     hopper_gemm.check_config(kinds, cfg)
     assert cfg in heuristics.ranked_hopper_kernels(problem)
+
+
+@pytest.mark.parametrize(
+    "shape, tile, cluster",
+    [
+        ((1152, 1536, 2048), (128, 128), (1, 2)),  # 12.5, and 13.7 with (2, 1)
+        ((1344, 2048, 8192), (192, 128), (1, 2)),  # 64.4, and 67.6 with 128 x 192
+        ((768, 1536, 1024), (64, 192), (2, 1)),  # 6.4, and 7.8 with 64 x 160
+        ((2560, 2560, 1024), (128, 128), (2, 1)),  # 22.8, and 25.6 with 64 x 160
+        ((2560, 2560, 512), (128, 128), (2, 1)),  # 13.0, and 14.8 with 64 x 160
+    ],
+)
+def test_what_is_chosen_for_gradients_of_weights(shape, tile, cluster):
+    """K of neither operand is contiguous. The microseconds are an H200's."""
+    problem = heuristics.Problem(*shape, 1, 16, 16, 132, True, False, False, False)
+    kernel, cfg = heuristics.choose_hopper_kernel(problem)
+    assert (kernel, cfg.tile[:2], cfg.cluster) == ("hopper", tile, cluster)
 
 
 BETWEEN = [hopper_gemm.Config(**c | {"tile": (*c["tile"], 64)}) for c in config.EXTRA_CANDIDATES]
@@ -385,11 +405,46 @@ def test_tiles_that_leave_few_multiprocessors_out(shape, tile):
     assert (kernel, cfg.tile[:2]) == ("hopper", tile)
 
 
-def test_rows_of_two_tiles_are_multiplied_in_parts():
-    """An H200 takes 13.9 us for the first, and 16.3 with clusters that share K."""
-    kernel, cfg = chosen_kernel(128, 2048, 8192)
-    assert (kernel, cfg.parts, cfg.gemm.tile[:2]) == ("hopper parts", 4, (64, 128))
-    assert chosen_kernel(128, 2560, 8192)[0] == chosen_kernel(128, 2048, 4096)[0] == "hopper split"
+@pytest.mark.parametrize(
+    "shape, tile",
+    [
+        ((128, 2048, 8192), (64, 128)),  # 13.9 us, and 16.3 with clusters that share K
+        ((128, 2048, 4096), (64, 128)),  # 8.8, and 9.5
+        ((96, 1536, 6144), (64, 96)),  # 9.5, and 10.7
+        ((256, 1280, 8192), (128, 80)),  # 12.9, and 21.7 with clusters that share K
+        ((128, 2560, 8192), None),
+        ((192, 1280, 5120), None),
+    ],
+)
+def test_few_tiles_are_multiplied_in_parts(shape, tile):
+    """The microseconds are an H200's."""
+    kernel, cfg = chosen_kernel(*shape)
+    assert (kernel == "hopper parts") == (tile is not None)
+    assert tile is None or (cfg.parts, cfg.gemm.tile[:2]) == (4, tile)
+
+
+@pytest.mark.parametrize(
+    "shape, tile, stages, split, blocks",
+    [
+        ((4, 10752, 2048), (128, 8), 6, 1, 2),  # 12.6 us, and 13.8 with three blocks of 64 x 16
+        ((8, 10752, 3072), (128, 8), 6, 1, 2),  # 18.0, and 18.9
+        ((4, 9216, 3072), (64, 16), 7, 1, 3),  # 15.9, and 17.6 with 128 x 8
+        ((16, 6400, 5120), (64, 16), 7, 1, 3),  # 19.0, and 19.9 with one block
+        ((8, 6144, 4096), (64, 8), 8, 1, 3),  # 14.7, and 15.6 with one
+        ((16, 32000, 1536), (64, 16), 5, 1, 4),  # 25.9, and 28.4 with 128 x 16
+        ((32, 2560, 2560), (64, 32), 9, 3, 2),  # 6.5, and 7.4 with 64 x 40 of empty rows
+        ((32, 6144, 4096), (64, 32), 9, 1, 2),  # 15.0, and 16.2 with one block
+        ((2, 13568, 5120), (128, 16), 6, 1, 2),  # 35.0, and 36.7 with three blocks
+        ((96, 4096, 2048), (64, 96), 11, 1, 1),  # 7.2, and 7.8 where two share K
+        ((192, 8192, 5440), (192, 64), 7, 1, 1),  # 28.8, and 31.2 where two share K
+        ((192, 6144, 2048), (192, 48), 7, 1, 1),  # 11.3, and 13.2 where two share K
+    ],
+)
+def test_room_for_the_next_kernel(shape, tile, stages, split, blocks):
+    """The microseconds are an H200's."""
+    kernel, cfg = chosen_kernel(*shape)
+    assert (kernel, cfg.tile[:2], cfg.stages) == ("hopper split", tile, stages)
+    assert (cfg.split, cfg.blocks_per_sm, cfg.sharing) == (split, blocks, 1)
 
 
 def test_how_many_threads_add_parts():
@@ -400,7 +455,6 @@ def test_how_many_threads_add_parts():
 @pytest.mark.parametrize(
     "shape, tile, swap",
     [
-        ((32, 6144, 4096), (64, 32), True),  # 16.2 us, and 18.5 with 64 x 48 of empty rows
         ((48, 6144, 3072), (64, 48), False),
         ((128, 14336, 4096), (128, 112), False),  # 44.6 us with two blocks on a multiprocessor
     ],

@@ -125,14 +125,17 @@ def begin_block(kinds: HopperGemmKinds, cfg: Config) -> BlockMemory:
     return BlockMemory(warp, loads, turn_order, sa, sb, sc)
 
 
-def tma_load_atoms(a: Any, b: Any, kinds: HopperGemmKinds, cfg: Any) -> tuple[Any, Any]:
+def tma_load_atoms(
+    a: Any, b: Any, kinds: HopperGemmKinds, cfg: Any, l2_promotion: int = 256
+) -> tuple[Any, Any]:
     """The TMA loads of A and B, each with its tensor of coordinates; multicast in a cluster."""
     (bm, bn, bk), (cm, cn) = cfg.tile, cfg.cluster
+    more = {"l2_promotion": l2_promotion}
     in_a, in_b = (cute.slice_(x, (None, None, 0)) for x in staged_layouts(kinds, cfg))
     plain, multicast = tma.CopyBulkTensorTileG2SOp(), tma.CopyBulkTensorTileG2SMulticastOp()
     return (
-        tma.make_tiled_tma_atom(multicast if cn > 1 else plain, a, in_a, (bm, bk), cn),
-        tma.make_tiled_tma_atom(multicast if cm > 1 else plain, b, in_b, (bn, bk), cm),
+        tma.make_tiled_tma_atom(multicast if cn > 1 else plain, a, in_a, (bm, bk), cn, **more),
+        tma.make_tiled_tma_atom(multicast if cm > 1 else plain, b, in_b, (bn, bk), cm, **more),
     )
 
 
@@ -141,7 +144,7 @@ def tma_atoms(tensors: Any, kinds: HopperGemmKinds, cfg: Config) -> tuple[Any, A
     a, b, c = tensors
     in_c = cute.slice_(shared_layouts(kinds, cfg)[2], (None, None, 0))
     store = tma.make_tiled_tma_atom(tma.CopyBulkTensorTileS2GOp(), c, in_c, cfg.piece(kinds.c))
-    return (*tma_load_atoms(a, b, kinds, cfg), store)
+    return (*tma_load_atoms(a, b, kinds, cfg, cfg.promotion), store)
 
 
 def tile_schedule(shape: Any, blocks: Any, cfg: Any) -> tuple[Any, Any]:

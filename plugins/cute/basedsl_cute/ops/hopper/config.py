@@ -47,6 +47,7 @@ class Config:
     producer_registers: int = 24  # of each thread of the producer's warpgroup
     whole: bool = False  # wait once for all pieces of a tile, which have a slot each, not for each
     by_warps: bool = False  # each warp stores its rows of a row-major C itself, without TMA
+    promotion: int = 256  # bytes that a load brings into L2 at least, or 0
 
     def __post_init__(self) -> None:
         m, n, k = self.tile
@@ -192,16 +193,25 @@ def fastest_config(
 
 
 def modelled_cycles(
-    cfg: Config, m: int, n: int, k: int, bits: int, blocks: int, bits_of_c: int = 16
+    cfg: Config,
+    m: int,
+    n: int,
+    k: int,
+    bits: int,
+    blocks: int,
+    bits_of_c: int = 16,
+    loaded_columns: float = 0,
 ) -> float:
-    """The cycles of a product by the model of `fastest_config`, with the same parameters."""
+    """The cycles of a product by the model of `fastest_config`, with the same parameters. The loads
+    of a tile of B take as long as those of `loaded_columns`, if given.
+    """
     steps = -(-k * bits // 1024)
     from_l2 = _L2_BYTES_PER_CYCLE[(m + n) * k * bits / 8 > _L2_RESIDENT_BYTES]
     rows, columns, _ = cfg.tile
     cm, cn = cfg.cluster
     clusters = -(-m // (rows * cm)) * -(-n // (columns * cn))
     rounds = -(-clusters // max(1, blocks // (cm * cn)))
-    loads = 128 * (rows / cn + columns / cm) / from_l2
+    loads = 128 * (rows / cn + (loaded_columns or columns) / cm) / from_l2
     tile = steps * max(rows * columns / 32, loads)
     # Narrow pieces of C are as many barriers as wide ones.
     width = min(64, columns & -columns)

@@ -10,14 +10,30 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from basedsl_cute.ops.hopper import config, parallel_split_k
-from basedsl_cute.ops.hopper.config import SHARED_MEMORY
+from basedsl_cute.ops.hopper import config, few_rows, parallel_split_k
+from basedsl_cute.ops.hopper.few_rows import (
+    balanced_configurations,
+    one_round_of_all_rows,
+    pairs_in_parts,
+    parts_of_wide_tiles,
+    parts_that_share,
+    shared_along_n,
+    sharing_configurations,
+    with_room,
+)
+from basedsl_cute.ops.hopper.problem import LONG_K, MIN_STEPS_OF_PART, REDUCTION, Problem
 from basedsl_cute.ops.hopper.split_k_gemm import Config
 
-__all__ = ["CANDIDATES", "Problem", "choose_hopper_kernel", "ranked_hopper_kernels"]
+__all__ = [
+    "CANDIDATES",
+    "Problem",
+    "balanced_configurations",
+    "choose_hopper_kernel",
+    "ranked_hopper_kernels",
+]
 
 # The configurations of `split_k_gemm` to compare. Where a multiprocessor could have several blocks
 # of a small grid, some get two and others none, so that more stages of one block are better there.
@@ -38,24 +54,15 @@ CANDIDATES: tuple[dict[str, Any], ...] = (
     {"tile": (128, 128), "stages": 3, "blocks_per_sm": 2, "consumers": 2},
 )
 _MIN_STEPS = 4  # of K for each block
-# Balanced tiles have all of the shorter mode: the most rows, and the most columns for each number
-# of warpgroups, which keep the sums in registers.
-_MOST_ROWS = 192
-_MOST_COLUMNS = {1: 256, 2: 256, 3: 176}
 _LEAST_TO_BALANCE = 2.0  # microseconds of loads from device memory
 _FEW = 16  # rows, for which they were slower
-_LEAST_STAGES = 8  # of blocks that share the loads of the shorter mode
 _LOADING_TOGETHER = 0.6  # as `_LOADING`, of blocks that share loads
-_LONG_K = 2048 * 16  # bits of K from which they do
 _SHORT_K = 1024 * 16  # up to which C is stored by warps, where tiles are one round
 _VERY_LONG_K = 16384 * 16  # from which it makes no difference which operand pairs share
 _WIDEST_OF_256 = 176  # columns of a tile of 256 rows: with 192 some epilogues spill
-_MANY_ROUNDS = 40.0  # microseconds of loads of all blocks of a cluster, in rounds
-_ROOM = (4.0, 10.0)  # microseconds of loads for which room for the next kernel is worth stages
 _MOST_ROUNDS = 2  # of tiles over the multiprocessors, where blocks of a cluster share K
 
 _CLOCK = 1750.0  # cycles in a microsecond
-_MEMORY = 3.85e6  # bytes in a microsecond from device memory
 _LOADING = 0.8  # the fraction of the multiprocessors that saturates device memory
 _RELOADED = 0.1  # the fraction loaded again for each further tile along the shorter mode
 _L2 = 10e6  # bytes in a microsecond from L2, to all multiprocessors
@@ -65,11 +72,8 @@ _BLOCK = 0.0104  # microseconds more for each resident block
 _CLUSTER_BLOCK = 0.43  # microseconds more for each block of a cluster: they wait for each other
 _EPILOGUE = 0.22  # cycles for an element of a tile, and as many again for the reduction
 _PARTS = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # slices of K for `parallel_split_k`
-_MIN_STEPS_OF_PART = 8
 _MAX_WORKSPACE = 2**24  # bytes
 _WORTH = 0.93  # the fraction of the usual choice's time that another has to reach
-_REDUCTION = 2.0  # microseconds of the kernel that reduces partial sums
-_REDUCED = 3.5e6  # bytes that it reads or writes in a microsecond
 _BLOCKS_OF_SUMS = 8  # of that kernel, which a multiprocessor has at once
 _NOT_WORTH = 2.0  # times the shortest time by the model: what takes longer is not measured
 _HOPPER = (1.0, 1.2)  # offset (microseconds) and factor on the model of `ops.hopper.config`
@@ -81,124 +85,44 @@ _FEWER_THAN_PLACES = 1.3
 # columns, for a K above 1,024.
 _SHARED = {(64, 32): 1.1, (64, 64): 1.12, (128, 16): 0.95, (128, 96): 1.1}
 _PAIRS_OF_64 = 1.2
+_SHORT_AND_TURNED = 1.2  # tiles of 64 rows of a short K, where neither K is contiguous
 _TILES_OF_144 = 0.97  # of 128 rows, where K is contiguous
 # Pairs of tiles along M, where N of the longer operand is contiguous: pieces of 64 columns are
 # loaded as they lie, others in smaller boxes (measured: 512 x 1120 x 2560, 512 x 1536 x 3072).
 _PAIRS_ALONG_N = {(128, 64): 0.8, (64, 96): 1.13}
+# How much longer tiles of B take to load than their bytes, by the width of the rows they are loaded
+# as (measured: 768 x 1536 x 1024 with N contiguous, tiles of 64 x 144, 160 and 192).
+_NARROW_ROWS = {16: 3.0, 32: 1.4}
 _NARROW_PAIRS = 1.3  # of tiles of up to 96 columns in pairs along N, for a K below 4,096
-
-
-@dataclass(frozen=True)
-class Problem:
-    """The facts of a product on which the choice of its kernel depends."""
-
-    m: int
-    n: int
-    k: int
-    batches: int
-    bits: int  # of an element of A and B
-    bits_of_c: int
-    processors: int  # multiprocessors of the GPU
-    stores: bool  # TMA can write C
-    is_column_major: bool = False  # C is
-    balances: bool = True  # K is contiguous in the longer operand: tiles of any width load as fast
-    shorter_balances: bool = True  # and in the shorter one
-
-    @property
-    def k_bits(self) -> int:
-        """Bits of a row of A."""
-        return self.k * self.bits
-
-    @property
-    def memory_time(self) -> float:
-        """Microseconds to move all operands and C between device memory and the chip once."""
-        operands = (self.m + self.n) * self.k * self.bits
-        return self.batches * (operands + self.m * self.n * self.bits_of_c) / 8 / _MEMORY
-
-    def tiles(self, rows: int, columns: int) -> int:
-        """The number of tiles of C."""
-        return -(-self.m // rows) * -(-self.n // columns) * self.batches
-
-    def row_major(self) -> Problem:
-        """The product whose result has contiguous rows: if C is column-major, C^T = B A^T."""
-        if not self.is_column_major:
-            return self
-        return replace(self, m=self.n, n=self.m, is_column_major=False)
-
-    def in_parts(self, parts: int) -> Problem:
-        """The slices of K as batches, into partial sums of 32 bits that fill whole tiles."""
-        rows = -(-self.m // 128) * 128
-        return replace(
-            self,
-            m=rows,
-            k=self.k // parts,
-            batches=parts,
-            bits_of_c=32,
-            stores=True,
-            balances=False,
-        )
-
-    def reduction_time(self, parts: int) -> float:
-        """Microseconds of the kernel that reduces the partial sums of the slices of K."""
-        return _REDUCTION + self.m * self.n * (4 * parts + self.bits_of_c / 8) / _REDUCED
 
 
 def choose_hopper_kernel(problem: Problem) -> tuple[str, Any]:
     """The fastest kernel by the model, as its name in `ops.gemm.matmul`, and its configuration."""
     found = _one_kernel(problem)
     best = _WORTH * found[0]
-    if problem.batches > 1 or best < _REDUCTION + problem.memory_time:
+    if problem.batches > 1 or best < REDUCTION + problem.memory_time:
         return found[1:]
     problem = problem.row_major()  # as `parallel_split_k` computes it
     for parts in _PARTS:
         each, rest = divmod(problem.k, parts)
         bits = each * problem.bits
-        if rest or bits % 1024 or bits // 1024 < _MIN_STEPS_OF_PART:
+        if rest or bits % 1024 or bits // 1024 < MIN_STEPS_OF_PART:
             continue
         if 4 * parts * problem.m * problem.n > _MAX_WORKSPACE:
             break
         time, _, cfg = _one_kernel(problem.in_parts(parts))
         time += problem.reduction_time(parts)
         if time < best:
+            if isinstance(cfg, config.Config):
+                cfg = replace(cfg, promotion=128)
             made = parallel_split_k.Config(parts, cfg, _sharing(problem, parts))
             best, found = time, (time, "hopper parts", made)
     if isinstance(found[2], parallel_split_k.Config):
-        return found[1], _parts_that_share(found[2], problem)
-    wide = _parts_of_wide_tiles(problem) if found[1] == "hopper split" else None
+        return found[1], parts_that_share(found[2], problem)
+    wide = None
+    if found[1] == "hopper split":
+        wide = parts_of_wide_tiles(problem) or pairs_in_parts(problem)
     return found[1:] if wide is None else ("hopper parts", wide)
-
-
-def _parts_of_wide_tiles(problem: Problem) -> parallel_split_k.Config | None:
-    """The configuration for a C of two tiles of 64 rows, with a quarter of K for each tile of 128
-    columns, of which pairs share B; None where these are not one round.
-
-    Slices of a cluster with tiles of 64 columns load a third more (128 x 2048 x 8192: 16.3 us of
-    14.0).
-    """
-    tile = (64, 128, 1024 // problem.bits)
-    tiles = problem.tiles(*tile[:2]) * 4
-    if not 64 < problem.m <= 128 or problem.k_bits % 4096 or problem.k_bits // 4 < _LONG_K:
-        return None
-    if not problem.processors * 9 // 10 <= tiles <= problem.processors:
-        return None
-    return parallel_split_k.Config(4, config.Config(tile, 8, 1, cluster=(2, 1), along_m=False), 4)
-
-
-def _parts_that_share(cfg: parallel_split_k.Config, problem: Problem) -> parallel_split_k.Config:
-    """The configuration for a C of two tiles of 64 rows, with a part of K for each pair of blocks,
-    which share B.
-    """
-    m, n, k_bits, bits = problem.m, problem.n, problem.k_bits, problem.bits
-    parts = problem.processors // 2
-    parts = 1 << parts.bit_length() - 1
-    if not (64 < m <= 128 and 32 < n <= 128) or k_bits % (1024 * parts):
-        return cfg
-    if k_bits // (1024 * parts) < _MIN_STEPS_OF_PART:
-        return cfg
-    columns = -(-n // 16) * 16
-    stages = min(9, (SHARED_MEMORY - 2048) // ((64 + columns) * 128))
-    inner = Config((64, columns, 1024 // bits), stages, sharing=2)
-    return parallel_split_k.Config(parts, inner, 8)
 
 
 def ranked_hopper_kernels(problem: Problem, most: int = 8) -> list[Any]:
@@ -268,7 +192,15 @@ def _timed_hopper(problem: Problem) -> list[tuple[float, Any]]:
 
 def _modelled_cycles(cfg: Any, problem: Problem) -> float:
     m, n, k = problem.m * problem.batches, problem.n, problem.k
-    return config.modelled_cycles(cfg, m, n, k, problem.bits, problem.processors, problem.bits_of_c)
+    # Where N of B is contiguous, its tiles are loaded as rows of 64 columns, or of the largest
+    # power of two that divides theirs: narrow rows take nearly as long as wide ones, which bounds
+    # tiles that are wide and not tall.
+    has_wide_rows = problem.balances if n > m else problem.shorter_balances
+    rows, columns, _ = cfg.tile
+    if rows == 64 and columns > 96 and not has_wide_rows and problem.batches == 1:
+        columns *= _NARROW_ROWS.get(columns & -columns, 1.0)
+    facts = problem.bits, problem.processors, problem.bits_of_c, columns
+    return config.modelled_cycles(cfg, m, n, k, *facts)
 
 
 def _timed_split(problem: Problem) -> list[tuple[float, Any]]:
@@ -313,9 +245,11 @@ def _one_kernel(problem: Problem) -> tuple[float, str, Any]:
     is_long = problem.memory_time > _LEAST_TO_BALANCE
     # Few rows leave half of a balanced tile empty, which 64 rows of the longer mode fill.
     tiles = -(-max(problem.m, problem.n) // 64)
-    is_filled = shorter <= 32 and problem.processors * 2 // 3 < tiles <= problem.processors
-    is_filled = is_filled and problem.memory_time < _MANY_ROUNDS
-    if problem.balances and is_one and is_long and shorter > _FEW and not is_filled:
+    is_filled = shorter <= 32 and problem.processors // 2 < tiles <= problem.processors
+    is_filled = is_filled and problem.memory_time < few_rows.MANY_ROUNDS
+    # And few rows of a small product, of which blocks that share K are enough.
+    is_small = shorter <= 32 and tiles <= problem.processors // 2 and problem.memory_time < 10.0
+    if problem.balances and is_one and is_long and shorter > _FEW and not (is_filled or is_small):
         for other in balanced_configurations(problem):
             its = _estimated_time(other, problem)
             if its < time:
@@ -324,11 +258,17 @@ def _one_kernel(problem: Problem) -> tuple[float, str, Any]:
         its = _estimated_time(other, problem)
         if its <= time:
             time, cfg = its, other
+    whole = one_round_of_all_rows(problem)
+    if whole is not None:
+        return time, "hopper split", whole
     if problem.stores:
         its, hopper = _fastest_hopper(problem)
         if its <= time:
             return its, "hopper", hopper
-    return time, "hopper split", _with_room(cfg, problem.memory_time)
+    along = shared_along_n(cfg, problem)
+    if along is not None:
+        return time, "hopper", along
+    return time, "hopper split", with_room(cfg, problem)
 
 
 def _fastest_hopper(problem: Problem) -> tuple[float, Any]:
@@ -336,6 +276,10 @@ def _fastest_hopper(problem: Problem) -> tuple[float, Any]:
     ones, unless one of the others is worth being compiled.
     """
     once, bits, processors = problem.memory_time, problem.bits, problem.processors
+    # Of a short K, where neither K is contiguous, others were slower in several rounds.
+    along_k = problem.balances or problem.shorter_balances or problem.k_bits > _SHORT_K
+    along_k = along_k or problem.batches > 1
+    is_round = problem.tiles(128, 96) <= processors
 
     def timed(cfg: Any) -> float:
         cycles = _modelled_cycles(cfg, problem)
@@ -344,6 +288,8 @@ def _fastest_hopper(problem: Problem) -> tuple[float, Any]:
         factor = 1.0
         if (rows, columns) == (128, 144) and problem.balances:
             factor = _TILES_OF_144
+        if rows == 64 and not along_k and not is_round:
+            factor = _SHORT_AND_TURNED
         if rows == 64 and columns > 96 and cfg.cluster != (1, 1) and problem.k_bits > 1024 * 16:
             if columns > 128 or cfg.cluster != _longer_pairs(cfg, problem):
                 factor = _PAIRS_OF_64
@@ -354,7 +300,7 @@ def _fastest_hopper(problem: Problem) -> tuple[float, Any]:
                 factor *= _PAIRS_ALONG_N.get((rows, columns), 1.0)
         bytes_factor = _HOPPER[1]
         # Loads of a short K go on while the tile before is stored.
-        if problem.k_bits <= _LONG_K and 64 < min(problem.m, problem.n) <= _MOST_ROWS:
+        if problem.k_bits <= LONG_K and 64 < min(problem.m, problem.n) <= few_rows.MOST_ROWS:
             if problem.batches == 1 and problem.tiles(rows, columns) > processors:
                 bytes_factor = 1.0
         took = max(_HOPPER[1] * cycles / _CLOCK, bytes_factor * once * loading)
@@ -363,7 +309,7 @@ def _fastest_hopper(problem: Problem) -> tuple[float, Any]:
     best, found = math.inf, None
     every = (*_candidates(bits), _others(bits))
     # Wider ones would not stay in registers.
-    for kind in every if problem.bits_of_c < 32 else every[:1]:
+    for kind in every if problem.bits_of_c < 32 and (along_k or is_round) else every[:1]:
         time, cfg = min(((timed(cfg), cfg) for cfg in kind), key=lambda found: found[0])
         if time < _WORTH * best:
             best, found = time, cfg
@@ -397,21 +343,36 @@ def _for_one_round(cfg: Any, problem: Problem) -> Any:
         cfg = replace(cfg, cluster=_longer_pairs(cfg, problem) or cfg.cluster)
     in_fours = processors * 10 // 11  # multiprocessors that clusters of four blocks find
     if (rows, columns) in ((64, 96), (128, 64)) and cfg.pingpong and cfg.cluster != (1, 1):
-        if m % 256 == 0 and problem.batches == 1 and problem.k_bits >= _LONG_K:
+        if m % 256 == 0 and problem.batches == 1 and problem.k_bits >= LONG_K:
             if processors * 2 // 3 < problem.tiles(64, 128) <= in_fours:
+                more = {"along_m": False, "by_warps": True}
+                narrow = problem.tiles(64, 96)
+                if problem.n < m and narrow <= processors and -(-problem.n // 96) % 2 == 0:
+                    tile = (64, 96, 1024 // problem.bits)  # the longer operand is shared
+                    return config.Config(tile, 10, 1, cluster=(1, 2), slots=3, **more)
                 tile = (64, 128, 1024 // problem.bits)
-                return config.Config(tile, 8, 1, cluster=(4, 1), along_m=False, by_warps=True)
+                return config.Config(tile, 8, 1, cluster=(4, 1), **more)
     if (rows, columns) == (64, 96) and cfg.cluster == (2, 1) and m % (4 * rows) == 0:
         if tiles <= in_fours:
             return replace(cfg, cluster=(4, 1))
     if (rows, columns) == (64, 128) and cfg.pingpong and tiles <= processors:
         if problem.batches == 1 and problem.k_bits <= _SHORT_K and problem.bits_of_c == 16:
             return _in_eights(problem) or replace(cfg, by_warps=True)
+    if (rows, columns) == (128, 128) and cfg.cluster == (2, 1) and problem.batches == 1:
+        if tiles <= processors and -(-m // rows) % 2 and -(-problem.n // columns) % 2 == 0:
+            return config.filled_config(128, 128, problem.bits, 2, cluster=(1, 2))
+    if (rows, columns) == (128, 192) and m % 192 == 0 and m % rows and tiles <= processors:
+        if -(-problem.n // 128) % 2 == 0 and problem.bits_of_c <= 16:
+            return config.filled_config(192, 128, problem.bits, 3, cluster=(1, 2))
     if (rows, columns) == (192, 96) and tiles <= processors and problem.bits_of_c == 16:
         return replace(cfg, slots=3, deferred=False, whole=True)
-    if rows == 128 and cfg.defers(16) and problem.k_bits >= _LONG_K and problem.bits_of_c <= 16:
+    if rows == 128 and cfg.defers(16) and problem.k_bits >= LONG_K and problem.bits_of_c <= 16:
         if m % 256 == 0 and processors < tiles <= 2 * processors:
             return _one_round(problem) or cfg
+        halved = -(-problem.tiles(256, 160) // processors)  # rounds of tiles twice as tall
+        if (rows, columns) == (128, 160) and m % 256 == 0 and 2 * halved <= -(-tiles // processors):
+            cluster = (1, 2) if -(-problem.n // columns) % 2 == 0 else (2, 1)
+            return config.filled_config(256, 160, problem.bits, 2, cluster=cluster)
     return cfg
 
 
@@ -446,78 +407,6 @@ def _configurations(bits: int, swap: bool) -> list[Config]:
         for c in CANDIDATES
         for split in _splits(*c["tile"])
     ]
-
-
-def balanced_configurations(problem: Problem) -> list[Config]:
-    """The configurations of `split_k_gemm` for few rows or columns, in which each multiprocessor
-    has one block, or two after each other: a tile with all of the shorter mode, and as much of the
-    longer one as makes so many tiles.
-    """
-    bits, processors = problem.bits, problem.processors
-    shorter, longer = min(problem.m, problem.n), max(problem.m, problem.n)
-    rows = -(-shorter // 64) * 64
-    if rows > _MOST_ROWS:
-        return []
-    consumers = rows // 64
-    unit = 16 if bits == 8 else 8  # wgmma multiplies integers by 16 columns, and others by 8
-    found = []
-    for rounds in (1, 2):
-        for split in (1, 2, 4):
-            columns = -(-longer * split // (processors * rounds) // unit) * unit
-            if not 16 <= columns <= _MOST_COLUMNS[consumers]:
-                continue
-            tile = (rows, columns, 1024 // bits)
-            stages = min(12, (SHARED_MEMORY - 2048) // ((rows + columns) * 128))
-            found.append(Config(tile, stages, consumers, split, swap=problem.m > problem.n))
-    return found
-
-
-def sharing_configurations(problem: Problem) -> list[Config]:
-    """The configurations of `split_k_gemm` for few rows or columns and one round of tiles, in which
-    blocks of a cluster have neighbouring tiles with all of the shorter mode, and load it for each
-    other. Those of other extents were not faster (bench/results).
-    """
-    bits, processors = problem.bits, problem.processors
-    shorter, longer = min(problem.m, problem.n), max(problem.m, problem.n)
-    unit = 16 if bits == 8 else 8
-    columns = -(-shorter // unit) * unit
-    found = []
-    for rows, most in ((64, 4), (128, 8)):
-        tiles = -(-longer // rows)
-        # Clusters of 4 and 8 blocks leave some multiprocessors idle.
-        if problem.k_bits < _LONG_K or not processors // 2 <= tiles <= processors * 10 // 11:
-            continue
-        if columns > 128 or not (32 < columns <= 64 if rows == 128 else not 16 < columns <= 64):
-            continue
-        if columns <= 16 and tiles > processors * 2 // 3:
-            continue
-        sharing = most
-        while tiles % sharing:
-            sharing //= 2
-        if sharing < most // 2:
-            continue
-        # With two blocks on a multiprocessor the next kernel's begin before these end.
-        for blocks in (2, 1):
-            stages = min(16, (SHARED_MEMORY // blocks - 2048) // ((rows + columns) * 128))
-            if stages >= _LEAST_STAGES:
-                tile = (rows, columns, 1024 // bits)
-                made = Config(tile, stages, rows // 64, swap=problem.m < problem.n)
-                found.append(replace(made, sharing=sharing, blocks_per_sm=blocks))
-                break
-    return found
-
-
-def _with_room(cfg: Config, time: float) -> Config:
-    """The configuration with as few stages as leave the next kernel's blocks room, where a block
-    has few loads in flight: the next kernel begins sooner.
-    """
-    is_narrow = cfg.tile[0] == 64 and cfg.tile[1] <= 16
-    if cfg.tile[:2] == (64, 32) and cfg.split == 1 and cfg.swap and time > _MANY_ROUNDS:
-        tile = (128, *cfg.tile[1:])
-        return replace(cfg, tile=tile, consumers=2, stages=5, sharing=2, blocks_per_sm=2)
-    if is_narrow and cfg.split > 2 and cfg.blocks_per_sm == 1 and _ROOM[0] < time < _ROOM[1]:
-        return replace(cfg, stages=7, blocks_per_sm=3)
-    return cfg
 
 
 def _is_candidate(cfg: Config, shorter: int) -> bool:

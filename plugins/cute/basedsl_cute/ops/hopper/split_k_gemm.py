@@ -75,6 +75,7 @@ class Config:
     sharing: int = 1  # blocks of a cluster along M that load B for each other, without `split`
     blocks_per_sm: int = 1  # resident blocks of a multiprocessor, which share its registers
     overlap: bool = True  # programmatic dependent launch: starts while the preceding kernel ends
+    promotion: int = 256  # bytes that a load brings into L2 at least, or 0
 
     def __post_init__(self) -> None:
         m, n, k = self.tile
@@ -269,9 +270,10 @@ def load_atoms(a: Any, b: Any, kinds: HopperGemmKinds, cfg: Config) -> tuple[Any
     bm, bn, bk = cfg.tile
     in_a, in_b = (cute.slice_(x, (None, None, 0)) for x in staged_layouts(kinds, cfg))
     plain, multicast = tma.CopyBulkTensorTileG2SOp(), tma.CopyBulkTensorTileG2SMulticastOp()
+    more = {"l2_promotion": cfg.promotion}
     return (
-        tma.make_tiled_tma_atom(plain, a, in_a, (bm, bk)),
-        tma.make_tiled_tma_atom(multicast if cfg.sharing > 1 else plain, b, in_b, (bn, bk)),
+        tma.make_tiled_tma_atom(plain, a, in_a, (bm, bk), **more),
+        tma.make_tiled_tma_atom(multicast if cfg.sharing > 1 else plain, b, in_b, (bn, bk), **more),
     )
 
 
