@@ -110,6 +110,7 @@ if TYPE_CHECKING:
     from basedsl.native_call import compile_kept_llvmir as compile_kept_llvmir
     from basedsl.native_call import dlpack_exchange_function as dlpack_exchange_function
     from basedsl.native_call import load_llvmir as load_llvmir
+    from basedsl.native_call import native_function as native_function
     from basedsl.native_call import native_invoker as native_invoker
     from basedsl.native_call import python_unpacker as python_unpacker
     from basedsl.numeric import Float as Float

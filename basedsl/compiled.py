@@ -21,6 +21,7 @@ from basedsl.line_maps import Lined, joined, of_mlir
 from basedsl.native_call.conditions import Row
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.native_call.invoker import Invoker
+from basedsl.native_call.repeated import repeated_call
 from basedsl.native_call.variant import native_variant
 from basedsl.objectstage import native, read_object_file
 from basedsl.resources import HostResources, Resources, details, escape_html
@@ -333,6 +334,24 @@ class Compiled:
             accepting=accepting,
             apart=apart,
         )
+
+    def repeated(
+        self, values: Sequence[Any], numbers: Sequence[str] = ()
+    ) -> Callable[[tuple[int, ...]], Any] | None:
+        """Return a native function that repeats a call with `values`, one for each parameter, at
+        other addresses: it gets a tuple of these, one for each array of the arguments in their
+        order, those in tuples too, and then an integer for each parameter of 64 bits that `numbers`
+        names. It looks at no array, so the caller promises that all else is as in that call, and
+        keeps the arrays alive. None where calls need Python.
+        """
+        code = self._invoke.native if isinstance(self._invoke, Invoker) else None
+        if code is None or self.results.returns_arguments or self.effects or self.guards.arrays:
+            return None
+        places = {parameter.name: i for i, parameter in enumerate(self._parameters)}
+        pairs = zip(self.arguments, values, strict=True)
+        packed = [self._pack(i, argument, value) for i, (argument, value) in enumerate(pairs)]
+        wanted = [places[name] for name in numbers]
+        return repeated_call(self.arguments, packed, wanted, code, self.results)
 
     def run(self, values: Sequence[Any]) -> Any:
         """Run on `values`, one for each parameter, static ones included. The types are not checked.

@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from basedsl.errors import DSLCallError, DSLTypeError, users_frames, with_article
@@ -139,6 +139,17 @@ class DSL(Generic[L]):
             except Exception as error:  # told, and raised again
                 self.driver.raised(function, error)
                 raise
+
+    def repeated(
+        self, function: DSLFunction[..., Any, Any, Any], *args: Any, numbers: Sequence[str] = ()
+    ) -> Callable[[tuple[int, ...]], Any] | None:
+        """Return a native function that repeats the call `function(*args)`, which has been made,
+        at other addresses and with other `numbers`: see `Compiled.repeated`. None where calls need
+        Python.
+        """
+        call = self.driver.bind(function, args, {}, self.driver.options)
+        compiled, _ = self.driver.variant(call)
+        return compiled.repeated(call.values, numbers)
 
     def load_module(self, path: str | Path) -> LoadedModule:
         """Load the functions of the object file at `path`, which `export_to_c` wrote, or of a

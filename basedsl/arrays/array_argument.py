@@ -33,6 +33,8 @@ class ArrayArgument(ArgumentType):
     rank: int
     is_compact: bool = False
 
+    address_places = (0,)
+
     #: False if the compiled function only reads: then arrays may be read-only.
     is_written = True
 

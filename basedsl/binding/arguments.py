@@ -34,6 +34,10 @@ class ArgumentType:
     #: Calls of a `Compiled` leave the argument out; `pack(None)` finds its value.
     implicit: ClassVar[bool] = False
 
+    #: The indices in `storage` of addresses of arrays: what may differ where a call is repeated.
+    #: None for a type whose calls cannot be repeated.
+    address_places: ClassVar[tuple[int, ...] | None] = None
+
     @property
     def storage(self) -> tuple[str, ...]:
         """The `struct` codes of the C storage, which is derived from `ir_types` when a function is
@@ -105,6 +109,8 @@ class NumericArgument(ArgumentType):
 
     type: Any
 
+    address_places = ()
+
     @property
     def storage(self) -> tuple[str, ...]:
         return (storage_format(self.type),)
@@ -138,6 +144,7 @@ class StaticArgument(ArgumentType):
     value: Any = None
 
     storage = ()
+    address_places = ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StaticArgument) and self.key == other.key
@@ -203,6 +210,17 @@ class TreeArgument(PartsArgument):
     def __init__(self, node: Node, parts: list[Any]) -> None:
         super().__init__((_shape_key(node), tuple(parts)), parts)
         self.node = node
+
+    @property
+    def address_places(self) -> tuple[int, ...] | None:  # type: ignore[override]
+        found: list[int] = []
+        start = 0
+        for part in self.parts:
+            if part.address_places is None:
+                return None
+            found += [start + place for place in part.address_places]
+            start += len(part.storage)
+        return tuple(found)
 
     def proxy(self, values: Sequence[Any]) -> Any:
         leaves, at, ir = [], 0, current_trace("a tree of arguments").ir

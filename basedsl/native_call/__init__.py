@@ -9,7 +9,7 @@ confirms the memory layout of Python objects that `call.c` reads; `runtime` load
 from basedsl.native_call.entry import NativeEntryPoint
 from basedsl.native_call.invoker import Invoker, NativeInvoker, native_invoker
 from basedsl.native_call.object_layout import arrays_supported
-from basedsl.native_call.runtime import compile_kept_llvmir, load_llvmir
+from basedsl.native_call.runtime import compile_kept_llvmir, load_llvmir, native_function
 from basedsl.native_call.unpackers import (
     Leaf,
     array_unpacker,
@@ -27,6 +27,7 @@ __all__ = [
     "compile_kept_llvmir",
     "dlpack_exchange_function",
     "load_llvmir",
+    "native_function",
     "native_invoker",
     "python_unpacker",
 ]

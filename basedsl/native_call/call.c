@@ -188,6 +188,24 @@ int64_t basedsl_unpack_tuple(Object *value, char *slots, const int64_t *data) {
     return 1;
 }
 
+/* data: bytes of the slots, those of one call, number of items, where each is stored. The value is a
+   tuple of as many addresses: what differs in this call. */
+int64_t basedsl_unpack_repeated(Object *value, char *slots, const int64_t *data) {
+    if (value->type != &PyTuple_Type || PyTuple_Size(value) != data[2]) return 0;
+    __builtin_memcpy(slots, (const char *)data[1], data[0]);
+    for (int64_t i = 0; i < data[2]; i++) {
+        Object *item = PyTuple_GetItem(value, i);
+        if (item->type != &PyLong_Type) return 0;
+        const uint64_t address = PyLong_AsUnsignedLongLong(item);
+        if (address == UINT64_MAX && PyErr_Occurred()) {
+            PyErr_Clear();
+            return 0;
+        }
+        *(uint64_t *)(slots + data[3 + i]) = address;
+    }
+    return 1;
+}
+
 /* leaf: whether it is a stride, axis, divisor, bytes to store (0: none), whether it is known, the
    known value. The address goes first, each stored leaf into the next slot. */
 static int64_t store_leaves(char *address, const int64_t *shape, const int64_t *strides,

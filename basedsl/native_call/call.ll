@@ -1,4 +1,4 @@
-; made of call.c f09f237d40b4c0f5c8e7625d1d5d7abb0c329b4c8493bca50fa6b75ccc7bc219
+; made of call.c db0284ac31151b46fe849652852558e806941c0cb30610b992969508edaa32c2
 %struct.Object = type { i64, ptr }
 %struct.Argument = type { ptr, ptr, i64 }
 %struct.Tensor = type { ptr, i64, i32, i32, ptr, ptr, i64 }
@@ -311,6 +311,69 @@ define range(i64 0, 2) i64 @basedsl_unpack_tuple(ptr noundef %0, ptr noundef %1,
 declare i64 @PyTuple_Size(ptr noundef)
 
 declare ptr @PyTuple_GetItem(ptr noundef, i64 noundef)
+
+define range(i64 0, 2) i64 @basedsl_unpack_repeated(ptr noundef %0, ptr noundef writeonly captures(none) %1, ptr noundef readonly captures(none) %2) {
+  %4 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %5 = load ptr, ptr %4, align 8
+  %6 = icmp eq ptr %5, @PyTuple_Type
+  br i1 %6, label %7, label %40
+
+7:                                                ; preds = %3
+  %8 = tail call i64 @PyTuple_Size(ptr noundef nonnull %0)
+  %9 = getelementptr inbounds nuw i8, ptr %2, i64 16
+  %10 = load i64, ptr %9, align 8
+  %11 = icmp eq i64 %8, %10
+  br i1 %11, label %12, label %40
+
+12:                                               ; preds = %7
+  %13 = getelementptr inbounds nuw i8, ptr %2, i64 8
+  %14 = load i64, ptr %13, align 8
+  %15 = inttoptr i64 %14 to ptr
+  %16 = load i64, ptr %2, align 8
+  tail call void @llvm.memcpy.p0.p0.i64(ptr align 1 %1, ptr align 1 %15, i64 %16, i1 false)
+  %17 = load i64, ptr %9, align 8
+  %18 = icmp sgt i64 %17, 0
+  br i1 %18, label %19, label %40
+
+19:                                               ; preds = %12, %32
+  %20 = phi i64 [ %37, %32 ], [ 0, %12 ]
+  %21 = tail call ptr @PyTuple_GetItem(ptr noundef nonnull %0, i64 noundef %20)
+  %22 = getelementptr inbounds nuw i8, ptr %21, i64 8
+  %23 = load ptr, ptr %22, align 8
+  %24 = icmp eq ptr %23, @PyLong_Type
+  br i1 %24, label %25, label %40
+
+25:                                               ; preds = %19
+  %26 = tail call i64 @PyLong_AsUnsignedLongLong(ptr noundef nonnull %21)
+  %27 = icmp eq i64 %26, -1
+  br i1 %27, label %28, label %32
+
+28:                                               ; preds = %25
+  %29 = tail call ptr @PyErr_Occurred()
+  %30 = icmp eq ptr %29, null
+  br i1 %30, label %32, label %31
+
+31:                                               ; preds = %28
+  tail call void @PyErr_Clear()
+  br label %40
+
+32:                                               ; preds = %28, %25
+  %33 = getelementptr inbounds nuw i64, ptr %2, i64 %20
+  %34 = getelementptr inbounds nuw i8, ptr %33, i64 24
+  %35 = load i64, ptr %34, align 8
+  %36 = getelementptr inbounds i8, ptr %1, i64 %35
+  store i64 %26, ptr %36, align 8
+  %37 = add nuw nsw i64 %20, 1
+  %38 = load i64, ptr %9, align 8
+  %39 = icmp slt i64 %37, %38
+  br i1 %39, label %19, label %40
+
+40:                                               ; preds = %32, %19, %12, %31, %3, %7
+  %41 = phi i64 [ 0, %7 ], [ 0, %3 ], [ 0, %31 ], [ 1, %12 ], [ 1, %32 ], [ 0, %19 ]
+  ret i64 %41
+}
+
+declare void @llvm.memcpy.p0.p0.i64(ptr noalias writeonly captures(none), ptr noalias readonly captures(none), i64, i1 immarg)
 
 define range(i64 0, 2) i64 @basedsl_unpack_array(ptr noundef readonly captures(none) %0, ptr noundef writeonly captures(none) %1, ptr noundef readonly captures(none) %2) {
   %4 = getelementptr inbounds nuw i8, ptr %0, i64 8
@@ -788,8 +851,6 @@ declare ptr @PyObject_CallOneArg(ptr noundef, ptr noundef)
 declare i64 @PyBytes_Size(ptr noundef)
 
 declare ptr @PyBytes_AsString(ptr noundef)
-
-declare void @llvm.memcpy.p0.p0.i64(ptr noalias writeonly captures(none), ptr noalias readonly captures(none), i64, i1 immarg)
 
 declare void @Py_DecRef(ptr noundef)
 

@@ -45,9 +45,6 @@ class Runtime:
     def __init__(self) -> None:
         self._code = load_llvmir((Path(__file__).parent / "call.ll").read_text())
         self._method = _MethodDef(b"call", self.address("call"), _METH_FASTCALL_KEYWORDS, None)
-        self._new = ctypes.pythonapi.PyCMethod_New
-        self._new.restype = ctypes.py_object
-        self._new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p]
 
     def address(self, name: str) -> int:
         """Return the address of the C function `basedsl_<name>`."""
@@ -57,9 +54,27 @@ class Runtime:
         """Return a built-in function that calls by the table at address `entry` (a `NativeEntry`),
         and keeps `owner` alive.
         """
-        address = EntryAddress(struct.pack("P", entry))
-        address.owner = owner
-        return self._new(ctypes.addressof(self._method), address, None, None)
+        return _builtin(self._method, entry, owner)
+
+
+def native_function(address: int, table: int, keep: Any) -> Any:
+    """Return a built-in function that calls the C function at `address`, of CPython's kind
+    METH_FASTCALL | METH_KEYWORDS; its `self` are bytes, the address `table`. The objects in `keep`
+    live as long. None where native calls do not work.
+    """
+    if runtime() is None:
+        return None
+    method = _MethodDef(b"native", address, _METH_FASTCALL_KEYWORDS, None)
+    return _builtin(method, table, (method, keep))
+
+
+def _builtin(method: _MethodDef, table: int, owner: Any) -> Any:
+    new = ctypes.pythonapi.PyCMethod_New
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p]
+    address = EntryAddress(struct.pack("P", table))
+    address.owner = owner
+    return new(ctypes.addressof(method), address, None, None)
 
 
 def load_llvmir(text: str) -> native.LoadedObject:

@@ -76,14 +76,15 @@ def native_variant(
             _log.debug("calls stay in Python: '%s', %s, is %s", parameter.name, argument, why)
             return None
         taken.append((found, slot))
-        slot += _size(argument.storage)
-    wrapped = _results(results, slot)
+        slot += size_of(argument.storage)
+    wrapped = native_results(results, slot)
     if slot + wrapped.size > SLOT_BYTES:
         return None
     return NativeVariant(taken, code, wrapped)
 
 
-def _size(formats: Sequence[str]) -> int:
+def size_of(formats: Sequence[str]) -> int:
+    """The bytes of the slots of values with these `struct` codes."""
     return struct.calcsize(slot_format(formats))
 
 
@@ -130,7 +131,7 @@ def _tuple(
         if found is None:
             return None
         items.append((found, slot))
-        slot += _size(part.storage)
+        slot += size_of(part.storage)
     return tuple_unpacker(items)
 
 
@@ -148,8 +149,9 @@ def _agrees(unpacker: Unpacker, argument: Any, value: Any) -> bool:
 _UNPACK = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)
 
 
-def _results(results: Results, start: int) -> NativeResults:
-    size = _size(results.storage)
+def native_results(results: Results, start: int) -> NativeResults:
+    """The conversion of results whose slots begin `start` bytes behind the first argument's."""
+    size = size_of(results.storage)
     formats = results.native_storage
     if formats is not None:
         slots = tuple((code, start + 8 * i) for i, code in enumerate(formats))

@@ -166,6 +166,8 @@ class BufferArgument(ArgumentType):
     dtype: type[Numeric]
     ndim: int
 
+    address_places = (0,)
+
     @staticmethod
     def is_declared_by(annotation: Any) -> bool:
         """True for the annotations `Buffer`, `Buffer[dtype]` and `Buffer[dtype, ndim]`."""

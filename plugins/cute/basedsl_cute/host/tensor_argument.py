@@ -65,6 +65,8 @@ class TensorArgument(ArgumentType):
     symbols: tuple[str | None, ...] = ()
     profile: Any = None
 
+    address_places = (0,)
+
     @property
     def storage(self) -> tuple[str, ...]:
         return ("Q",) + (("q",) if self.wide else ("i",)) * self._dynamic_leaves
