@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 JOBS ?= auto
 BENCH_ARGS ?=
-NATIVE := basedsl/native_call/call.c plugins/cute/basedsl_cute/arrays/unpack.c
+NATIVE := basedsl/native_call/call.c plugins/cute/basedsl_cute/arrays/describe.c plugins/cute/basedsl_cute/arrays/unpack.c
 
 .PHONY: docs help demo test test-slow lint bench gpu-test gpu-bench gpu-sanitize native clean
 .DEFAULT_GOAL := help

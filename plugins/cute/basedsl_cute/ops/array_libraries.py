@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 
 from basedsl import DSLTypeError, Numeric, with_article
+from basedsl_cute.arrays.describe import tensor_describer
+
+_ALIGNMENT = 32  # bytes: kernels depend on addresses modulo this
 
 
 class ArrayLibrary(ABC):
@@ -26,9 +29,31 @@ class ArrayLibrary(ABC):
         gradient while gradients are recorded.
         """
 
+    def described(self, arrays: tuple[Any, ...]) -> tuple[Hashable, list[int]] | None:
+        """The key of all arrays of a call, and the addresses of those that are there: some may be
+        None, or numbers. None where something is no array of this library, or has no memory.
+        """
+        keys: list[Hashable] = []
+        addresses = []
+        for x in arrays:
+            if x is None or type(x) in _NUMBERS:
+                keys.append((type(x), x))
+            elif known_libraries.get(type(x)) is self:
+                keys.append(self.key(x))
+                addresses.append(self.address(x))
+            else:
+                return None
+        return tuple(keys), addresses
+
     @abstractmethod
     def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
         """A new uninitialised row-major array on the device of `like`; `dtype` is the library's."""
+
+    def empty_like(self, x: Any) -> Any:
+        """A new uninitialised array with the extents, the type and the device of `x`, row-major if
+        `x` is.
+        """
+        return self.empty(x.shape, x.dtype, x)
 
     @abstractmethod
     def dtype(self, kind: type[Numeric]) -> Any:
@@ -53,6 +78,11 @@ class ArrayLibrary(ABC):
         made[..., :columns] = x
         return made
 
+    def check_transforms(self, operation: str) -> None:  # noqa: B027
+        """Raise DSLTypeError within a transform of the library's whose arrays have no memory. Not
+        for calls that a compiler traces.
+        """
+
     def records(self, *arrays: Any) -> bool:
         """True if a call is to be recorded: the library computes gradients of one of the arrays
         (None for one that is left out), or compiles the caller.
@@ -67,7 +97,7 @@ class ArrayLibrary(ABC):
 class _NumPy(ArrayLibrary):
     def key(self, x: Any) -> Hashable:
         address = x.__array_interface__["data"][0]
-        return x.shape, x.strides, x.dtype, address & 31, x.flags.writeable
+        return x.shape, x.strides, x.dtype, address & (_ALIGNMENT - 1), x.flags.writeable
 
     def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
         return np.empty(shape, dtype)
@@ -91,7 +121,7 @@ class _CuPy(ArrayLibrary):
         self.cupy = sys.modules["cupy"]
 
     def key(self, x: Any) -> Hashable:
-        return x.shape, x.strides, x.dtype, x.data.ptr & 31, x.data.device_id
+        return x.shape, x.strides, x.dtype, x.data.ptr & (_ALIGNMENT - 1), x.data.device_id
 
     def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
         return self.cupy.empty(shape, dtype)
@@ -118,32 +148,79 @@ class _Torch(ArrayLibrary):
         self.torch = torch = sys.modules["torch"]
         # The handle alone costs a tenth of a stream object; older and newer versions may lack it.
         self._handle = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+        self._empty_like = torch.empty_like
+        self._is_grad_enabled = torch.is_grad_enabled
+        self._is_compiling = torch.compiler.is_compiling
+        functorch = getattr(torch._C, "_functorch", None)
+        self._transforms = getattr(functorch, "peek_interpreter_stack", None)
+        self._describe: Any = None  # made later: a compiler may trace this
 
     def key(self, x: Any) -> Hashable:
-        if x.requires_grad and self.torch.is_grad_enabled():
-            raise DSLTypeError(
-                "this computes no gradients, and an operand requires one",
-                hint="call it under torch.no_grad(), or pass x.detach()",
-            )
-        try:
-            address = x.data_ptr()
-        except RuntimeError:  # of sparse and nested tensors
-            raise DSLTypeError(
-                f"a tensor of layout {x.layout} has no elements at strides",
-                hint="pass x.to_dense(), or x.to_padded_tensor(0) of a nested one",
-            ) from None
-        return x.shape, x.stride(), x.dtype, address & 31, x.get_device(), x.is_neg()
+        found = self.described((x,))
+        if found is None:  # no memory, which those say who read it
+            return x.shape, x.stride(), x.dtype, x.get_device()
+        return found[0]
+
+    def described(self, arrays: tuple[Any, ...]) -> tuple[Hashable, list[int]] | None:
+        if self._describe is None:
+            self._describe = tensor_describer(self.torch, _ALIGNMENT) or (lambda arrays: None)
+        found: tuple[Hashable, list[int]] | None = self._describe(arrays)
+        if found is not None:
+            return found
+        keys: list[Hashable] = []
+        addresses: list[int] = []
+        for x in arrays:
+            if x is None:
+                keys.append(None)
+                continue
+            if known_libraries.get(type(x)) is not self:
+                if type(x) not in _NUMBERS:
+                    return None
+                keys.append((type(x), x))
+                continue
+            if x.requires_grad and self._is_grad_enabled():
+                raise DSLTypeError(
+                    "this computes no gradients, and an operand requires one",
+                    hint="call it under torch.no_grad(), or pass x.detach()",
+                )
+            try:
+                address = x.data_ptr()
+            except RuntimeError:  # of sparse and nested tensors
+                raise DSLTypeError(
+                    f"a tensor of layout {x.layout} has no elements at strides",
+                    hint="pass x.to_dense(), or x.to_padded_tensor(0) of a nested one",
+                ) from None
+            if not address and x.numel():
+                return None
+            addresses.append(address)
+            bits = address & (_ALIGNMENT - 1)
+            keys.append((x.shape, x.stride(), x.dtype, bits, x.get_device(), x.is_neg()))
+        return tuple(keys), addresses
 
     def records(self, *arrays: Any) -> bool:
-        if self.torch.is_grad_enabled():
+        if self._is_compiling():
+            return True
+        if self._is_grad_enabled():
             for x in arrays:
-                if getattr(x, "requires_grad", False):
+                if x is not None and getattr(x, "requires_grad", False):
                     return True
-        return bool(self.torch.compiler.is_compiling())
+        return False
+
+    def check_transforms(self, operation: str) -> None:
+        # `torch.func.grad`, `vmap` and their like.
+        if self._transforms is None or self._transforms() is None:
+            return
+        raise DSLTypeError(
+            f"{operation} takes no part in transforms of torch.func (grad, vmap, jvp ..)",
+            hint="for vmap, make the mapped mode one of the batches; for gradients, call backward",
+        )
 
     def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
         # A third of the time that `torch.empty` takes with a dtype and a device.
         return like.new_empty(shape) if dtype is like.dtype else like.new_empty(shape, dtype=dtype)
+
+    def empty_like(self, x: Any) -> Any:
+        return self._empty_like(x)  # two thirds of the time that `new_empty` takes
 
     def dtype(self, kind: type[Numeric]) -> Any:
         name = _TORCH_NAMES.get(kind.__name__, kind.__name__.lower())
@@ -177,15 +254,16 @@ _TORCH_NAMES = {
 
 def library(x: Any, operation: str = "matmul") -> ArrayLibrary:
     """The library of an array; DSLTypeError for any other object, naming the operation."""
-    found = _libraries.get(type(x))
+    found = known_libraries.get(type(x))
     if found is None:
         made = _library_class(type(x), operation)
-        same = [known for known in _libraries.values() if type(known) is made]
-        found = _libraries[type(x)] = same[0] if same else made()
+        same = [known for known in known_libraries.values() if type(known) is made]
+        found = known_libraries[type(x)] = same[0] if same else made()
     return found
 
 
-_libraries: dict[type, ArrayLibrary] = {}  # by the class of an array
+_NUMBERS = (int, float)
+known_libraries: dict[type, ArrayLibrary] = {}  # by the class of an array
 
 
 def _library_class(kind: Any, operation: str) -> type[ArrayLibrary]:
