@@ -1,6 +1,7 @@
 """One query against caches of many extents: blocks, warps and splits beside the chosen ones.
 
     python bench/gpu/decoding_shapes.py [--pages 16] [--only 128x4096] [--seconds 90] [--out FILE]
+    python bench/gpu/decoding_shapes.py --shapes 12x8192x32x8x128 --configs single "4 x 1 early"
     python bench/gpu/decoding_shapes.py --sim        # no GPU: tiny caches, results only
 
 "ours" is what `ops.attention` chooses, "single" the kernel whose blocks have one warp. "8 x 2" has
@@ -133,6 +134,20 @@ def check_chains(shapes, device, dtype, synchronize, calls=8):
     print(f"{len(shapes)} rows of calls that read what was just written: equal", flush=True)
 
 
+def asked(shape, options, processors):
+    """The configurations to compare that the command line asks for, by name."""
+    found = configs(shape, processors)
+    return {x: one for x, one in found.items() if not options.configs or x in options.configs}
+
+
+def shapes_of(options):
+    """The shapes that the command line asks for, by name."""
+    given = [tuple(map(int, name.split("x"))) for name in options.shapes]
+    named = {"x".join(map(str, shape)): shape for shape in given or SHAPES}
+    only = options.only or [""]
+    return {name: shape for name, shape in named.items() if any(text in name for text in only)}
+
+
 def measure(shape, options, processors):
     """GB/s of each contender, and the configurations that failed."""
     import attention as bench
@@ -145,7 +160,7 @@ def measure(shape, options, processors):
     sets = [operands(shape, "cuda", torch.bfloat16, options.pages) for _ in range(count)]
     out = torch.empty_like(sets[0][0][0])
     contenders, failures = {}, {}
-    for name, config in {"ours": None, **configs(shape, processors)}.items():
+    for name, config in {"ours": None, **asked(shape, options, processors)}.items():
         calls = [
             lambda x=x, more=more, config=config: attention(*x, out=out, config=config, **more)
             for x, more, _ in sets
@@ -172,8 +187,8 @@ def compile_some(options, processors):
 
     first, step = options.compile
     number = 0
-    for shape in SHAPES:
-        for config in (None, *configs(shape, processors).values()):
+    for shape in shapes_of(options).values():
+        for config in (None, *asked(shape, options, processors).values()):
             number += 1
             if number % step == first:
                 x, more, _ = operands(shape, "cuda", torch.bfloat16, options.pages)
@@ -202,9 +217,11 @@ def main():
     parser.add_argument("--sim", action="store_true")
     parser.add_argument("--pages", type=int)
     parser.add_argument("--only", nargs="*", help="shapes whose names contain one of these")
+    parser.add_argument("--shapes", nargs="*", default=[], help="instead of the usual ones")
+    parser.add_argument("--configs", nargs="*", help="names of those beside ours, by default all")
     parser.add_argument("--seconds", type=float, default=90)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--workers", type=int, default=16)
+    parser.add_argument("--workers", type=int, default=16, help="0 where all is compiled")
     parser.add_argument("--compile", type=int, nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--out")
     options = parser.parse_args()
@@ -218,14 +235,13 @@ def main():
     if options.compile:
         return compile_some(options, processors)
     end = time.time() + options.seconds
-    compile_all(options.workers, options.seconds / 2)
+    if options.workers:
+        compile_all(options.workers, options.seconds / 2)
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}", flush=True)
-    check_chains(CHAINED, "cuda", torch.bfloat16, torch.cuda.synchronize)
+    if not options.shapes:
+        check_chains(CHAINED, "cuda", torch.bfloat16, torch.cuda.synchronize)
     rows = {}
-    for shape in SHAPES:
-        name = "x".join(map(str, shape))
-        if options.only and not any(text in name for text in options.only):
-            continue
+    for name, shape in shapes_of(options).items():
         if time.time() > end:
             print("out of time")
             break

@@ -27,8 +27,8 @@ BLOCK, PROCESSOR, RESERVED = 227 * 1024, 228 * 1024, 1024  # bytes of shared mem
 START = Config((16, 64), 1, 4, overlap=True)
 
 
-def chosen(batches, keys, head=128, key_heads=8):
-    return with_key_warps(START, batches * key_heads, keys, (head, head), PROCESSORS)
+def chosen(batches, keys, head=128, key_heads=8, paged=False):
+    return with_key_warps(START, batches * key_heads, keys, (head, head), PROCESSORS, paged)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,8 @@ def chosen(batches, keys, head=128, key_heads=8):
         (8, 8192, 8, 2, True),
         (64, 4096, 4, 1, True),
         (12, 1024, 2, 5, True),
+        (12, 8192, 4, 1, False),  # 96 blocks, each alone
+        (10, 4096, 4, 1, False),
     ],
 )
 def test_choices(batches, keys, warps, splits, overlap):
@@ -51,9 +53,32 @@ def test_choices(batches, keys, warps, splits, overlap):
     assert found.early and found.tile == (16, 16) and found.stages == 3
 
 
-@pytest.mark.parametrize(("batches", "keys"), [(12, 8192), (20, 2048)])
+@pytest.mark.parametrize(
+    ("batches", "keys", "warps", "splits", "overlap", "early"),
+    [
+        (1, 512, 8, 4, True, True),
+        (16, 2048, 8, 1, False, True),
+        (8, 2048, 8, 2, True, True),  # half of the multiprocessors would wait for their pages
+        (1, 131072, 4, 33, True, False),
+        (16, 8192, 4, 2, True, False),
+        (20, 4096, 2, 3, True, False),
+        (32, 4096, 4, 1, False, False),
+        (128, 4096, 2, 1, True, True),
+    ],
+)
+def test_choices_for_pages(batches, keys, warps, splits, overlap, early):
+    found = chosen(batches, keys, paged=True)
+    assert (found.key_warps, found.splits) == (warps, splits)
+    assert (found.overlap, found.early) == (overlap, early)
+
+
+@pytest.mark.parametrize(("batches", "keys"), [(9, 8192), (20, 2048)])
 def test_uneven_blocks_of_long_caches_are_left_to_single_warps(batches, keys):
     assert chosen(batches, keys) is None
+
+
+def test_uneven_blocks_of_pages_are_not_alone():
+    assert chosen(12, 2048, paged=True) is None and chosen(12, 2048).key_warps == 4
 
 
 def test_choices_fit_into_shared_memory_and_leave_no_split_without_keys():
@@ -61,7 +86,7 @@ def test_choices_fit_into_shared_memory_and_leave_no_split_without_keys():
     for _ in range(3000):
         widths = tuple(int(n) * 32 for n in rng.integers(1, 9, 2))
         blocks, keys = (int(2**x) for x in rng.uniform(0, (12, 18)))
-        found = with_key_warps(START, blocks, keys, widths, PROCESSORS)
+        found = with_key_warps(START, blocks, keys, widths, PROCESSORS, bool(rng.integers(2)))
         if found is None:
             continue
         note = f"{blocks} blocks of {keys} keys, heads of {widths}: {found}"
@@ -84,7 +109,9 @@ def test_hopper_takes_them_and_others_do_not(monkeypatch):
         assert (found.key_warps, found.packed) == (warps, 4)
         assert found.overlap == (name == "sm_120a")
         paged = flash._chosen(extents, 1, q, Variant(), False, page=16)
-        assert (paged.key_warps, paged.packed) == (1, 4)
+        # 512 MB in pages: two blocks of each head for a multiprocessor.
+        expected = (4, 2) if warps > 1 else (1, paged.splits)
+        assert (paged.key_warps, paged.splits, paged.packed) == (*expected, 4)
 
 
 def test_the_most_keys_of_windows():

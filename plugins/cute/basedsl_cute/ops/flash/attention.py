@@ -431,9 +431,10 @@ def _chosen(
     keys = variant.most_keys(longest, extents.keys)
     if warps == 1:
         found = None
-        if target.is_gpu and WGMMA.is_met_by(target) and page is None:
+        if target.is_gpu and WGMMA.is_met_by(target):
             widths = (extents.head, extents.head_v)
-            found = with_key_warps(config, blocks, keys, widths, processors)
+            paged = page is not None
+            found = with_key_warps(config, blocks, keys, widths, processors, paged)
         return found or with_splits(config, blocks, keys, processors)
     steps = -(-keys // tile[1])
     splits = min(_MOST_SPLITS, processors * 2 // max(blocks, 1), steps // 4)

@@ -20,6 +20,8 @@ _LONG = 4096
 # Blocks of a multiprocessor -> bytes of keys and values up to which what these warps save at the
 # beginning and the end of a call is more than they lose while memory is busy, if keys are split.
 _SPLITS_TELL = {1: 2**27, 2: 2**27, 4: 2**26}
+_ALONE = 0.6  # of the multiprocessors, those that read as fast as all do with uneven blocks
+_LONG_PAGES = 2**27  # bytes of keys and values in pages beyond which warps wait for their look-ups
 
 
 def with_splits(config: Config, blocks: int, keys: int, processors: int) -> Config:
@@ -43,11 +45,16 @@ def with_splits(config: Config, blocks: int, keys: int, processors: int) -> Conf
 
 
 def with_key_warps(
-    config: Config, blocks: int, keys: int, widths: tuple[int, int], processors: int
+    config: Config,
+    blocks: int,
+    keys: int,
+    widths: tuple[int, int],
+    processors: int,
+    paged: bool = False,
 ) -> Config | None:
     """The configuration of warps along keys for so many blocks without splits and heads of `widths`
     (keys, values), for multiprocessors with 228 KiB of shared memory; None where `with_splits` is
-    faster: blocks that would lie unevenly, of long caches.
+    faster: blocks that would lie unevenly, of long caches. Caches may be of pages (`paged`).
     """
     stage = 2 * 16 * sum(widths)
     pair = replace(config, tile=(config.tile[0], 16), key_warps=2, stages=2)
@@ -74,6 +81,18 @@ def with_key_warps(
 
     counts = [resident for resident in (1, 2, 4) if together // resident > 1]
     size = 2 * blocks * keys * sum(widths)
+    if paged and size > _LONG_PAGES:
+        if config.packed == 1 and keys > _LONG:
+            return None  # not measured
+        # Each warp looks its pages up between its loads. What is hidden by others' loads, of blocks
+        # that are at other tiles, if these fill the multiprocessors.
+        for resident in counts[1:]:
+            splits = resident * processors // blocks
+            if splits * blocks >= _EVEN * resident * processors:
+                found = made(resident, splits)
+                return replace(found, overlap=config.overlap and splits > 1, early=False)
+        if blocks <= counts[-1] * processors:
+            return None
     if blocks > processors:
         # Many blocks come one after the other: small ones, of which the last are short.
         for resident in counts[1:] if blocks <= counts[-1] * processors else counts[:0:-1]:
@@ -84,13 +103,18 @@ def with_key_warps(
         for resident in counts:
             splits = resident * processors // blocks
             is_even = splits * blocks >= _EVEN * resident * processors
-            if resident == 1 and splits == 2 and is_even and size <= _SPLITS_TELL[1]:
+            if resident == 1 and splits == 2 and is_even and size <= _SPLITS_TELL[1] and not paged:
                 splits = 1  # half of the multiprocessors, each with its neighbour's bandwidth
             if resident == 1 and splits == 1 and config.packed == 1 and keys > _LONG:
                 return None  # one query for each head of keys: 4326 of 4378 GB/s
             if is_even and (resident == 1 or size <= _SPLITS_TELL[resident]):
                 return made(resident, splits)
     if size > _SPLITS_TELL[4]:
+        is_alone = not paged and _ALONE * processors <= blocks <= processors
+        if is_alone and together == 8 and config.packed > 1:
+            # Each by itself on a multiprocessor, of which some have none. With all warps that fit
+            # there it reads no faster, and ends later.
+            return replace(made(2, 1), overlap=False)
         return None
     return made(counts[-1], counts[-1] * processors // blocks)
 
