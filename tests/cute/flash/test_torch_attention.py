@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+import weakref
 
 import pytest
 
 from basedsl import DSLTypeError
 from basedsl_cute.ops import attention
+from basedsl_cute.ops.ampere.attention import Config
+from basedsl_cute.ops.flash.gradient_plan import gradient_plans
+from basedsl_cute.ops.flash.plan import plans
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -119,6 +124,113 @@ def test_the_operation_passes_the_checks_of_pytorch():
         (q, k, v, *rest),
         test_utils=("test_schema", "test_faketensor", "test_autograd_registration"),
     )
+    with torch.no_grad():
+        out, lse = attention(q, k, v, causal=True, return_lse=True)
+    inputs = [x.detach() for x in (out, q, k, v, out, lse)]
+    for bias in (None, torch.zeros(16, 16, device=DEVICE)):
+        torch.library.opcheck(
+            torch.ops.basedsl_cute.attention_backward.default,
+            (*inputs, bias, *rest[1:], bias is not None, True),
+            test_utils=("test_schema", "test_faketensor"),
+        )
+
+
+def later_calls():
+    """Operands and options of calls, by name: each calls repeats the first with other elements."""
+    heads = torch.tensor([0.5, -1.0], device=DEVICE)
+    bias = torch.linspace(-1, 1, 20 * 24, device=DEVICE).view(20, 24)
+    starts = torch.tensor([0, 7, 20], dtype=torch.int32, device=DEVICE)
+    table = torch.tensor([[2, 0], [3, 1]], dtype=torch.int32, device=DEVICE)
+    used = torch.tensor([9, 16], dtype=torch.int32, device=DEVICE)
+    long, one = ((2, 20, 2, 32), (2, 24, 1, 32)), ((2, 1, 2, 64), (2, 300, 1, 64))
+    splits = Config((16, 16), 1, 2, splits=3)
+    yield "plain", *long, {}
+    yield "logarithms", *long, {"return_lse": True, "causal": True}
+    yield "arrays", *long, {"bias": bias, "alibi": heads, "sinks": heads}
+    yield "few queries", *one, {}
+    yield "splits", *one, {"config": splits, "return_lse": True}
+    packed = {"cu_seqlens_q": starts, "cu_seqlens_k": starts}
+    yield "packed", (20, 2, 32), (20, 1, 32), packed
+    yield "pages", (2, 1, 2, 64), (4, 8, 1, 64), {"block_table": table, "seqused_k": used}
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["new", "out"])
+@pytest.mark.parametrize("case", [*later_calls()], ids=lambda case: case[0])
+def test_later_calls_compute_what_the_first_does(case, given):
+    _, queries, keys, options = case
+    calls = []
+    for i in range(4):
+        arrays = [
+            normal(*n, seed=3 * i + j, grad=False) for j, n in enumerate([queries, keys, keys])
+        ]
+        own = {name: x.clone() if torch.is_tensor(x) else x for name, x in options.items()}
+        if given:
+            own["out"] = torch.full(queries, torch.nan, dtype=torch.float16, device=DEVICE)
+        found = attention(*arrays, **own)
+        assert not given or own["out"] is (found[0] if isinstance(found, tuple) else found)
+        calls.append((arrays, found))
+    plans.clear()
+    for arrays, found in calls:
+        torch.testing.assert_close(found, attention(*arrays, **options), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("names", [(), ("bias", "sinks")], ids=["plain", "arrays"])
+def test_later_gradients_are_as_the_first(names):
+    given = {"bias": (20, 24), "sinks": (2,)}
+    calls = []
+    for i in range(4):
+        inputs = [normal(2, 20, 2, 32, seed=5 * i)]
+        inputs += [normal(2, 24, 1, 32, seed=5 * i + j) for j in (1, 2)]
+        named = {name: normal(*given[name], seed=5 * i + 3) for name in names}
+        out = attention(*inputs, causal=True, **named)
+        grad = normal(*out.shape, seed=5 * i + 4, grad=False)
+        calls.append(
+            (inputs, named, grad, torch.autograd.grad(out, [*inputs, *named.values()], grad))
+        )
+    for inputs, named, grad, found in calls:
+        plans.clear()
+        gradient_plans.clear()
+        out = attention(*inputs, causal=True, **named)
+        wanted = torch.autograd.grad(out, [*inputs, *named.values()], grad)
+        for x, y in zip(found, wanted, strict=True):
+            torch.testing.assert_close(x, y, rtol=1e-2, atol=1e-3)  # blocks add in any order
+
+
+def test_gradients_of_gradients_are_refused():
+    q, k, v = (normal(1, 16, 2, 32, seed=i) for i in range(3))
+    (of_q,) = torch.autograd.grad(attention(q, k, v).float().sum(), (q,), create_graph=True)
+    with pytest.raises(
+        RuntimeError, match=r"attention_backward.*no autograd formula was registered"
+    ):
+        torch.autograd.grad(of_q.float().sum(), (k,))
+    made = attention(q, k, v, score=lambda s, b, h, i, j: s * 0.5).float().sum()
+    (of_q,) = torch.autograd.grad(made, (q,), create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        of_q.float().sum().backward()
+
+
+def test_a_function_of_the_users_with_sinks_that_want_a_gradient():
+    q, k, v = (normal(1, 20, 2, 32, seed=i) for i in range(3))
+    sinks = torch.tensor([0.5, -1.0], device=DEVICE, requires_grad=True)
+    weight = normal(1, 20, 2, 32, seed=4, grad=False)
+    options = {"scale": 0.25, "sinks": sinks}
+    plain = attention(q, k, v, **options)
+    own = attention(q, k, v, score=lambda s, b, h, i, j: s, **options)
+    found, wanted = (torch.autograd.grad((x * weight).sum(), (q, sinks)) for x in (own, plain))
+    torch.testing.assert_close(found, wanted, rtol=1e-2, atol=1e-3)
+
+
+def test_a_graph_keeps_no_more_than_it_needs():
+    """Inputs and results are freed with the graph, and after its backward pass."""
+    q, k, v = (normal(1, 16, 2, 32, seed=i) for i in range(3))
+    hidden = [x * 1 for x in (q, k, v)]
+    kept = [weakref.ref(x) for x in hidden]
+    out = attention(*hidden).float().sum()
+    del hidden
+    assert all(x() is not None for x in kept)
+    out.backward()
+    gc.collect()
+    assert all(x() is None for x in kept) and q.grad is not None
 
 
 def test_a_small_transformer_trains_as_with_pytorchs_own():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import basedsl_cute as cute
+from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.hardware.targets import ENVIRONMENT_VARIABLE
 
 MOST_PLANS = 4096
@@ -13,11 +15,21 @@ MOST_PLANS = 4096
 T = TypeVar("T")
 
 
-def asked_target() -> str | None:
-    """Return the target that the environment asks for. With the arrays' device it tells targets
-    apart, and is a tenth of asking the driver.
+def asked_target() -> Any:
+    """Return the target that the environment asks for, as a part of a key. With the arrays' device
+    it tells targets apart, and is a tenth of asking the driver.
     """
+    # Python's dictionary below `os.environ` is asked in a tenth of the time, where it is known.
+    if _table is not None and os.environ is _environ:
+        return _table.get(_variable)
     return os.environ.get(ENVIRONMENT_VARIABLE)
+
+
+_environ = os.environ
+_variable: Any = os.fsencode(ENVIRONMENT_VARIABLE)
+_table = getattr(os.environ, "_data", None)
+if not isinstance(_table, dict) or os.name != "posix":
+    _table = None
 
 
 class PlanCache(dict[Any, T]):
@@ -42,6 +54,30 @@ def same_static(x: T) -> T:
     """
     found: T = _statics.get((type(x), x), x)
     return found if found is not x else _statics.keep((type(x), x), x)
+
+
+class Repeatable:
+    """A plan whose launch is repeated by native code from its second call on, at other addresses.
+
+    `repeat` gets a tuple of those of all arrays in the order of the launch's arguments, those in
+    tuples too, and then the number of its `stream`. It is None before, and on the simulator, which
+    looks at arrays. Nothing is looked at then: a plan's key promises that all else is the same.
+    """
+
+    repeat: Callable[[tuple[int, ...]], Any] | None = None
+    _calls = 0
+
+    def launch(self, function: Any, given: tuple[Any, ...], *, may_repeat: bool = True) -> None:
+        """Call `function(*given)`; unless `may_repeat` is False, later calls may be `repeat`."""
+        function(*given)
+        self._calls += 1
+        if self._calls == 2 and may_repeat:
+            self.repeat = repeated(function, given)
+
+
+def repeated(function: Any, given: tuple[Any, ...]) -> Callable[[tuple[int, ...]], Any] | None:
+    """Return the call `function(*given)`, which has been made, as `Repeatable.repeat`."""
+    return CUTE.repeated(function, *given, numbers=("stream",))
 
 
 def launch_plan(plan: Any, launch: Any, given: Any, static: Any, stream: int) -> None:

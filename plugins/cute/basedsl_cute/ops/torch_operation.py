@@ -28,6 +28,8 @@ class TorchOperation:
         setup: `setup(ctx, inputs, output)`, which keeps what `backward(ctx, *grads)` needs to
             return the gradients of the inputs. Without them the operation has no gradient. Second
             derivatives are those of the operations that `backward` calls.
+        fill: makes the operation's results, which are all tensors, of those of `run`, which may
+            leave some out. Short calls return the latter.
     """
 
     def __init__(
@@ -38,21 +40,27 @@ class TorchOperation:
         fake: Callable[..., Any],
         setup: Callable[..., None] | None = None,
         backward: Callable[..., Any] | None = None,
+        fill: Callable[..., Any] | None = None,
     ) -> None:
         def without_gradients(*inputs: Any) -> Any:
             with torch.no_grad():
                 return run(*inputs)
 
+        def filled(*inputs: Any) -> Any:
+            found = without_gradients(*inputs)
+            return found if fill is None else fill(found, *inputs)
+
         self._run = without_gradients
         self._run_as_it_is = run
         self._operation: Any = torch.library.custom_op(
-            f"basedsl_cute::{name}", without_gradients, mutates_args=(), schema=schema
+            f"basedsl_cute::{name}", filled, mutates_args=(), schema=schema
         )
         self._operation.register_fake(fake)
         self._function: Any = None
         if setup is not None and backward is not None:
             self._operation.register_autograd(backward, setup_context=setup)
-            self._function = _function_of(name, without_gradients, setup, backward)
+            self._function = _function_of(name, run, setup, backward)
+            self._apply = _apply_of(self._function)
 
     def __call__(self, *inputs: Any) -> Any:
         if not _is_short(inputs):
@@ -63,11 +71,13 @@ class TorchOperation:
             return self._run(*inputs)
         if self._function is None:
             return self._operation(*inputs)  # says that it has no gradient
-        return self._function.apply(*inputs)
+        return self._apply(*inputs)
 
 
 def _function_of(name: str, run: Any, setup: Any, backward: Any) -> Any:
-    """The autograd function; PyTorch binds a signature at each call of one with a setup apart."""
+    """The autograd function; PyTorch binds a signature at each call of one with a setup apart. Its
+    `forward` runs without recording gradients.
+    """
 
     def forward(ctx: Any, *inputs: Any) -> Any:
         output = run(*inputs)
@@ -82,6 +92,12 @@ def _function_of(name: str, run: Any, setup: Any, backward: Any) -> Any:
         "backward": staticmethod(gradients),
     }
     return type(name, (torch.autograd.Function,), parts)
+
+
+def _apply_of(function: Any) -> Any:
+    """The function's `apply` below that which looks for transforms: a short call has none."""
+    below = super(torch.autograd.Function, function)
+    return getattr(below, "apply", function.apply)
 
 
 def _requires_grad(x: Any) -> bool:

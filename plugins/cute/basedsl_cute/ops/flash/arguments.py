@@ -183,6 +183,12 @@ def most_of_a_sequence(name: str, given: Any, rows: int) -> int:
     return count
 
 
+def check_layout(layout: Any) -> None:
+    """Raise DSLTypeError for what is no layout of q, k and v."""
+    if layout not in ("bshd", "bhsd"):
+        raise DSLTypeError(f"attention has no layout {layout!r}", hint='"bshd" or "bhsd"')
+
+
 def check_array(lib: ArrayLibrary, name: str, x: Any) -> None:
     """Raise DSLTypeError for what is no array of the library."""
     if library(x, f"attention ({name})") is not lib:
@@ -241,7 +247,7 @@ def variant_of(
     the user's capture.
     """
     causal = normalised_causal(causal)
-    left, right = _window(window)
+    left, right = normalised_window(window)
     if softcap is not None and not float(softcap) > 0:
         raise DSLTypeError(f"attention: softcap={softcap!r} is not above 0")
     if causal:
@@ -272,7 +278,8 @@ def variant_of(
     return variant, view, tuple(arrays)
 
 
-def _window(window: Any) -> tuple[int | None, int | None]:
+def normalised_window(window: Any) -> tuple[int | None, int | None]:
+    """Return the keys on the left and on the right that a window lets a query see, None for all."""
     if window is None:
         return None, None
     pair = tuple(window) if isinstance(window, tuple | list) else ()

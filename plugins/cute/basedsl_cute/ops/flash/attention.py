@@ -15,13 +15,13 @@ from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.hardware.requirements import DEPENDENT_LAUNCH, TCGEN05, WGMMA
 from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.ampere import decoding
-from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.array_libraries import ArrayLibrary, known_libraries, library
 from basedsl_cute.ops.blackwell import attention as blackwell
 from basedsl_cute.ops.flash.arguments import (
     HALVES,
     AttentionOperand,
     Extents,
-    Lengths,
+    check_layout,
     extents_of,
     most_of_a_sequence,
     operands_of,
@@ -37,7 +37,7 @@ from basedsl_cute.ops.flash.plan import (
     AttentionPlan,
     GivenArrays,
     Options,
-    options_key,
+    are_fixed,
     plan_of,
     plans,
 )
@@ -45,10 +45,9 @@ from basedsl_cute.ops.flash.turn import turn
 from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention as hopper
 from basedsl_cute.ops.jax_arrays import is_jax
-from basedsl_cute.ops.plan_cache import same_static
+from basedsl_cute.ops.plan_cache import asked_target, same_static
 
 _MOST_SPLITS = 128
-_LAYOUTS = ("bshd", "bhsd")
 
 
 @explains_arguments
@@ -143,11 +142,10 @@ def attention(
     >>> attention(q, k, v, causal=True)[0, 3, 0, :4]
     array([1., 1., 1., 1.], dtype=float16)
     """
-    if layout not in _LAYOUTS:
-        raise DSLTypeError(f"attention has no layout {layout!r}", hint='"bshd" or "bhsd"')
-    if is_jax(q):
+    if type(q) not in known_libraries and is_jax(q):
         from basedsl_cute.ops.flash.jax_attention import Functions, jax_attention
 
+        check_layout(layout)
         given = {
             "scale": scale, "causal": causal, "window": window, "softcap": softcap, "bias": bias,
             "alibi": alibi, "sinks": sinks, "score": score, "mask": mask, "layout": layout,
@@ -158,62 +156,63 @@ def attention(
         }  # fmt: skip
         return jax_attention(Functions(attention, attention_backward), q, k, v, given, return_lse)
     lib = library(q, "attention")
-    if type(q).__module__.partition(".")[0] == "torch":
-        from basedsl_cute.ops.flash.torch_attention import check_transforms  # it imports PyTorch
-
-        check_transforms()
     if lib.records(q, k, v, bias, alibi, sinks):
-        from basedsl_cute.ops.flash.torch_attention import differentiable
+        from basedsl_cute.ops.flash.torch_attention import differentiable  # it imports PyTorch
 
-        apart = {
-            "seqused_k": seqused_k,
-            "block_table": block_table,
-            "q_scale": q_scale,
-            "k_scale": k_scale,
-            "v_scale": v_scale,
-            "out": out,
-            "config": config,
-        }
-        for name, x in apart.items():
+        for name, x in (
+            ("seqused_k", seqused_k), ("block_table", block_table), ("q_scale", q_scale),
+            ("k_scale", k_scale), ("v_scale", v_scale), ("out", out), ("config", config),
+        ):  # fmt: skip
             if x is not None:
                 raise DSLTypeError(
                     f"attention takes no {name} under torch.compile, or with gradients",
                     hint="call it under torch.no_grad(), outside of what is compiled",
                 )
-        options = {
-            "scale": scale,
-            "causal": causal,
-            "window": window,
-            "softcap": softcap,
-            "bias": bias,
-            "alibi": alibi,
-            "sinks": sinks,
-            "cu_seqlens_q": cu_seqlens_q,
-            "cu_seqlens_k": cu_seqlens_k,
-            "max_seqlen_q": max_seqlen_q,
-            "max_seqlen_k": max_seqlen_k,
-            "layout": layout,
-        }
-        found = differentiable(q, k, v, options, (score, mask))
+        tensors = (bias, alibi, sinks, cu_seqlens_q, cu_seqlens_k)
+        found = differentiable(
+            (q, k, v, *tensors), (max_seqlen_q, max_seqlen_k, scale),
+            causal, window, softcap, layout, score, mask,
+        )  # fmt: skip
         return found if return_lse else found[0]
-    lengths = Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, block_table)
-    arrays = GivenArrays(q, k, v, out, bias, alibi, sinks, lengths, (q_scale, k_scale, v_scale))
-    static = Options(
-        scale, causal, window, softcap, max_seqlen_q, max_seqlen_k, layout, return_lse, config
-    )
+    lib.check_transforms("attention")
+    # As `GivenArrays` and `Options`, which take longer to make.
+    arrays = (
+        q, k, v, out, cu_seqlens_q, cu_seqlens_k, seqused_k, block_table, alibi, sinks, bias,
+        q_scale, k_scale, v_scale,
+    )  # fmt: skip
+    options = (
+        scale, causal, window, softcap, max_seqlen_q, max_seqlen_k, layout, return_lse, config,
+    )  # fmt: skip
+    return planned(lib, arrays, options, score, mask)
+
+
+def planned(
+    lib: ArrayLibrary,
+    given: tuple[Any, ...],
+    options: tuple[Any, ...],
+    score: Any = None,
+    mask: Any = None,
+) -> Any:
+    """Attention without gradients of the arrays `given` (see `GivenArrays`) with `options` (see
+    `Options`), by the plan of a call like it, if there was one.
+    """
+    described = lib.described(given) if score is None and mask is None else None
     key = None
-    if score is None and mask is None:
-        key = options_key(static)
-    if key is not None:
-        key = arrays.key(lib), key
-        plan = plans.get(key)
+    if described is not None:
+        keys, addresses = described
+        key = keys, options, asked_target()
+        try:
+            plan = plans.get(key)
+        except TypeError:  # an option cannot be hashed
+            key = plan = None
         if plan is not None:
-            return plan.run(_launch, lib, arrays)
-    plan, operands, captured = _plan(lib, arrays, static, score, mask)
-    if key is not None and all(x is y for x, y in zip(operands, arrays[:3], strict=True)):
-        plans.keep(key, plan)
-    q, k, v = operands
-    return plan.run(_launch, lib, arrays._replace(q=q, k=k, v=v), captured)
+            return plan.run_again(_launch, lib, given, addresses)
+    arrays = GivenArrays(*given)
+    plan, operands, captured = _plan(lib, arrays, Options(*options), score, mask)
+    if key is not None and are_fixed(options):
+        if all(x is y for x, y in zip(operands, given[:3], strict=True)):
+            plans.keep(key, plan)
+    return plan.run(_launch, lib, (*operands, *given[3:]), captured)
 
 
 def _plan(
@@ -222,6 +221,7 @@ def _plan(
     """The plan of a call, the operands, which may be copies, and the arrays that functions of the
     user's capture. DSLTypeError for a call that no kernel takes.
     """
+    check_layout(options.layout)
     lengths = given.lengths
     lengths.check(lib)
     packed = lengths.starts_q is not None

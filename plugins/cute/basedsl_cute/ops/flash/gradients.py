@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import basedsl_cute as cute
@@ -14,9 +15,11 @@ from basedsl_cute.ops.ampere.attention import Config
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.flash.arguments import (
     Extents,
+    HeadsView,
     Lengths,
     aligned_heads,
     broadcast_bias,
+    check_layout,
     extents_of,
     heads_view,
     most_of_a_sequence,
@@ -25,9 +28,17 @@ from basedsl_cute.ops.flash.arguments import (
     scale_of,
     variant_of,
 )
+from basedsl_cute.ops.flash.gradient_plan import (
+    GivenGradients,
+    GradientOptions,
+    GradientPlan,
+    Workspace,
+    gradient_plans,
+)
+from basedsl_cute.ops.flash.plan import NewArray, are_fixed
 from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention_backward as hopper
-from basedsl_cute.ops.plan_cache import same_static
+from basedsl_cute.ops.plan_cache import asked_target, same_static
 
 
 @explains_arguments
@@ -77,33 +88,75 @@ def attention_backward(
     256.0
     """
     lib = library(q, "attention")
-    lengths = Lengths(cu_seqlens_q, cu_seqlens_k)
+    given = (
+        q, k, v, out, grad, lse, grad_bias, cu_seqlens_q, cu_seqlens_k, alibi, sinks, bias,
+    )  # fmt: skip
+    options = (
+        scale, causal, window, softcap, max_seqlen_q, max_seqlen_k, layout, deterministic, config,
+    )  # fmt: skip
+    return planned_gradients(lib, given, options, score, mask)
+
+
+def planned_gradients(
+    lib: ArrayLibrary,
+    given: tuple[Any, ...],
+    options: tuple[Any, ...],
+    score: Any = None,
+    mask: Any = None,
+) -> tuple[Any, Any, Any]:
+    """The gradients for the arrays `given` (see `GivenGradients`) with `options` (see
+    `GradientOptions`), by the plan of a call like it, if there was one.
+    """
+    described = lib.described(given) if score is None and mask is None else None
+    key = None
+    if described is not None:
+        keys, addresses = described
+        key = keys, options, asked_target()
+        try:
+            plan = gradient_plans.get(key)
+        except TypeError:  # an option cannot be hashed
+            key = plan = None
+        if plan is not None:
+            return plan.run_again(_launch, lib, given, addresses)
+    arrays = GivenGradients(*given)
+    plan, operands, captured = _plan(lib, arrays, GradientOptions(*options), score, mask)
+    if key is not None and are_fixed(options):
+        if all(x is y for x, y in zip(operands, given[: len(operands)], strict=True)):
+            gradient_plans.keep(key, plan)
+    arrays = GivenGradients(*operands, *given[len(operands) :])
+    return plan.run(_launch, lib, arrays, captured)
+
+
+def _plan(
+    lib: ArrayLibrary, given: GivenGradients, options: GradientOptions, score: Any, mask: Any
+) -> tuple[GradientPlan, tuple[Any, ...], tuple[Any, ...]]:
+    """The plan of a call; q, k, v, out, grad and lse, which may be copies; and the arrays that
+    functions of the user's capture. DSLTypeError for a call that no kernel takes.
+    """
+    check_layout(options.layout)
+    layout, grad_bias = options.layout, given.grad_bias
+    lengths = Lengths(given.cu_seqlens_q, given.cu_seqlens_k)
     lengths.check(lib)
-    packed = cu_seqlens_q is not None
-    operands = operands_of(lib, q, k, v, layout, packed, cu_seqlens_k is not None, None)
+    packed, packed_k = lengths.starts_q is not None, lengths.starts_k is not None
+    q, k, v = given[:3]
+    operands = operands_of(lib, q, k, v, layout, packed, packed_k, None)
     extents = extents_of(operands, lengths)
-    variant, bias_view, captured = variant_of(
-        causal, window, softcap, (alibi, sinks, bias), score, mask, extents, lib
-    )
+    variant, bias, captured = variant_of(
+        options.causal, options.window, options.softcap,
+        (given.alibi, given.sinks, given.bias), score, mask, extents, lib,
+    )  # fmt: skip
+    out, grad, lse = given.out, given.grad, given.lse
     if tuple(grad.shape) != tuple(out.shape) or grad.dtype != q.dtype:
         raise DSLTypeError(
             f"attention: grad is {tuple(grad.shape)} of {grad.dtype}, not {tuple(out.shape)} "
             f"of {q.dtype}"
         )
-    given = [operands[name].head for name in "qkv"]
-    widths = [extents.head, extents.head, extents.head_v]
-    found = [
-        lib.empty((*x.shape[:-1], width), x.dtype, q)
-        for x, width in zip((q, k, v), widths, strict=True)
-    ]
-    grads = [
-        _seen(lib, x, ArrayRecord.of(x, "a gradient"), layout, is_packed)
-        for x, is_packed in zip(found, (packed, *[cu_seqlens_k is not None] * 2), strict=True)
-    ]
     results = [
-        _seen(lib, *aligned_heads(lib, x, ArrayRecord.of(x, name)), layout, packed)
-        for name, x in (("out", out), ("grad", grad))
+        aligned_heads(lib, x, ArrayRecord.of(x, name)) for name, x in (("out", out), ("grad", grad))
     ]
+    views = [operands[name].view for name in "qkv"]
+    for _, record in results:
+        views.append(heads_view(record.shape, record.strides, layout, packed=packed))
     rows, _, heads, batches = operands["q"].shape
     f32 = lib.dtype(cute.Float32)
     wanted = (heads, rows) if packed else (batches, heads, rows)
@@ -111,9 +164,11 @@ def attention_backward(
         raise DSLTypeError(
             f"attention: lse is {tuple(lse.shape)} of {lse.dtype}, not {wanted} of {f32}"
         )
+    views.append(HeadsView((rows, heads, batches), (1, rows, heads * rows)))
+    config = options.config
     if config is None:
-        is_dense = not packed and cu_seqlens_k is None
-        config = _chosen(extents, variant, is_dense and not deterministic and grad_bias is None)
+        suits = not packed and not packed_k and not options.deterministic and grad_bias is None
+        config = _chosen(extents, variant, suits)
     shapes: list[tuple[int, ...]] = [(rows, heads, batches)]
     if isinstance(config, hopper.Config):
         tiles = -(-rows // config.tile[0])
@@ -121,41 +176,48 @@ def attention_backward(
             (config.tile[0], 2, tiles, heads, batches),
             (config.workspace(extents.head), tiles, heads, batches),
         ]
-    workspaces = [_workspace(lib, shape, f32, q) for shape in shapes]
-    lse = lib.view(lib.compact(lse), (rows, heads, batches), (1, rows, heads * rows))
+    bias_view = None
     if grad_bias is not None:
-        if bias is None or tuple(grad_bias.shape) != tuple(bias.shape):
+        if given.bias is None or tuple(grad_bias.shape) != tuple(given.bias.shape):
             raise DSLTypeError("attention: grad_bias has not the extents of bias")
-        grad_bias = lib.view(grad_bias, *broadcast_bias(grad_bias, extents))
-    if extents.batches * extents.heads * max(extents.queries, extents.keys):
-        _launch(
-            *(lib.view(operands[name].array, *operands[name].view) for name in "qkv"),
-            *results,
-            lse,
-            tuple(workspaces),
-            *grads,
-            grad_bias,
-            tuple(lengths),
-            (alibi, sinks, None if bias_view is None else lib.view(bias, *bias_view)),
-            captured,
-            scale_of(scale, given[0]),
+        bias_view = broadcast_bias(grad_bias, extents)
+    widths = (extents.head, extents.head, extents.head_v)
+    of_q, of_k, of_v = (
+        _new_like(x, ArrayRecord.of(x), width, layout, is_packed)
+        for x, width, is_packed in zip((q, k, v), widths, (packed, packed_k, packed_k), strict=True)
+    )
+    of_heads = operands["q"].head, operands["k"].head, operands["v"].head
+    plan = GradientPlan(
+        tuple(views),
+        bias,
+        bias_view,
+        Workspace(shapes, f32),
+        (of_q, of_k, of_v),
+        of_heads,
+        (
+            scale_of(options.scale, of_heads[0]),
             extents.batches,
-            most_of_a_sequence("max_seqlen_q", max_seqlen_q, extents.queries),
-            most_of_a_sequence("max_seqlen_k", max_seqlen_k, extents.keys),
+            most_of_a_sequence("max_seqlen_q", options.max_seqlen_q, extents.queries),
+            most_of_a_sequence("max_seqlen_k", options.max_seqlen_k, extents.keys),
+        ),
+        (
             extents.head,
             extents.head_v,
             variant if score or mask else same_static(variant),
             same_static(config),
-            lib.stream(q),
-        )
-    if given != widths:
-        found = [lib.compact(x[..., :head]) for x, head in zip(found, given, strict=True)]
-    return found[0], found[1], found[2]
+        ),
+        extents.batches * extents.heads * max(extents.queries, extents.keys) > 0,
+    )
+    arrays = [operands[name].array for name in "qkv"] + [x for x, _ in results]
+    return plan, (*arrays, lib.compact(lse)), captured
 
 
-def _seen(lib: ArrayLibrary, x: Any, record: ArrayRecord, layout: str, packed: bool) -> Any:
-    """The array as the kernels see it."""
-    return lib.view(x, *heads_view(record.shape, record.strides, layout, packed=packed))
+def _new_like(x: Any, record: ArrayRecord, width: int, layout: str, packed: bool) -> NewArray:
+    """An array like `x` with heads of `width` elements."""
+    shape = (*x.shape[:-1], width)
+    strides = tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+    view = heads_view(shape, strides, layout, packed=packed)
+    return NewArray(shape, x.dtype, view, (shape, strides) == (record.shape, record.strides))
 
 
 def _chosen(extents: Extents, variant: Variant, suits: bool) -> Any:
@@ -171,14 +233,6 @@ def _chosen(extents: Extents, variant: Variant, suits: bool) -> Any:
             if all(head in (128, 256) for head in heads):
                 return hopper.Config((64, 64))
     return Config(tile=(64, 64), warps=4) if widest <= 128 else Config(tile=(32, 32), warps=2)
-
-
-def _workspace(lib: ArrayLibrary, shape: tuple[int, ...], dtype: Any, q: Any) -> Any:
-    """An array whose first mode is contiguous."""
-    steps = [1]
-    for extent in shape[:-1]:
-        steps.append(steps[-1] * extent)
-    return lib.view(lib.empty(shape[::-1], dtype, q), shape, tuple(steps))
 
 
 @cute.jit

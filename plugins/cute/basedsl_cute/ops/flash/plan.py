@@ -13,51 +13,45 @@ import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError
 from basedsl_cute.ops.array_libraries import ArrayLibrary
 from basedsl_cute.ops.flash.arguments import (
-    LENGTHS,
-    SCALES,
     AttentionOperand,
     Extents,
     HeadsView,
     Lengths,
-    check_array,
     heads_view,
     reach_of,
 )
-from basedsl_cute.ops.plan_cache import PlanCache, asked_target
+from basedsl_cute.ops.plan_cache import PlanCache, Repeatable
 
 
 class GivenArrays(NamedTuple):
-    """The arrays of a call, None for those that it does not have; scales may be numbers."""
+    """The arrays of a call, None for those that it does not have; scales may be numbers. The order
+    is that in which launches take them.
+    """
 
     q: Any
     k: Any
     v: Any
     out: Any
-    bias: Any
+    cu_seqlens_q: Any
+    cu_seqlens_k: Any
+    seqused_k: Any
+    block_table: Any
     alibi: Any
     sinks: Any
-    lengths: Lengths
-    scales: tuple[Any, Any, Any]
+    bias: Any
+    q_scale: Any
+    k_scale: Any
+    v_scale: Any
 
-    def key(self, lib: ArrayLibrary) -> Any:
-        """A cache key of everything that a plan depends on; DSLTypeError for arrays of several
-        libraries.
-        """
-        *arrays, lengths, scales = self
-        names = (*self._fields[:-2], *LENGTHS, *SCALES)
-        return tuple(
-            [
-                None if x is None else _key(lib, name, x)
-                for name, x in zip(names, (*arrays, *lengths, *scales), strict=True)
-            ]
-        )
+    @property
+    def lengths(self) -> Lengths:
+        """The arrays of lengths."""
+        return Lengths(*self[4:8])
 
-
-def _key(lib: ArrayLibrary, name: str, x: Any) -> Any:
-    if name in SCALES and isinstance(x, int | float):
-        return type(x), x
-    check_array(lib, name, x)
-    return lib.key(x)
+    @property
+    def scales(self) -> tuple[Any, Any, Any]:
+        """The factors of q, k and v."""
+        return self.q_scale, self.k_scale, self.v_scale
 
 
 class Options(NamedTuple):
@@ -75,19 +69,52 @@ class Options(NamedTuple):
 
 
 class NewArray(NamedTuple):
-    """An array that each call makes: its extents and type, and the kernels' view of it."""
+    """An array that each call makes: its extents and type, and the kernels' view of it. It may be
+    `alike` to a row-major array of the call in all of these, which is made sooner.
+    """
 
     shape: tuple[int, ...]
     dtype: Any
     view: HeadsView
+    alike: bool = False
 
     def make(self, lib: ArrayLibrary, like: Any) -> Any:
         """A new array on the device of `like`."""
-        return lib.empty(self.shape, self.dtype, like)
+        return lib.empty_like(like) if self.alike else lib.empty(self.shape, self.dtype, like)
+
+    def viewed(self, lib: ArrayLibrary, like: Any) -> Any:
+        """A new array as kernels see it."""
+        return lib.view(self.make(lib, like), *self.view)
 
 
-@dataclass(frozen=True)
-class AttentionPlan:
+class Parts(NamedTuple):
+    """The results of splits and the logarithms of their sums, Float32, which share an array that
+    each call makes: how kernels see both.
+    """
+
+    results: HeadsView
+    logs: HeadsView
+    dtype: Any
+
+    @property
+    def logs_at(self) -> int:
+        """The byte at which the logarithms begin."""
+        return 4 * math.prod(self.results.shape)
+
+    def make(self, lib: ArrayLibrary, like: Any) -> Any:
+        """A new array for both on the device of `like`."""
+        count = math.prod(self.results.shape) + math.prod(self.logs.shape)
+        return lib.empty((count,), self.dtype, like)
+
+    def views(self, lib: ArrayLibrary, like: Any) -> tuple[Any, Any]:
+        """Both as kernels see them, in a new array."""
+        made = self.make(lib, like)
+        logs = made[math.prod(self.results.shape) :]
+        return lib.view(made, *self.results), lib.view(logs, *self.logs)
+
+
+@dataclass
+class AttentionPlan(Repeatable):
     """The plan of attention of arrays with the same extents, strides, types and alignment.
 
     `views` are those of q, k and v, `bias` and `scales` those of the bias and of the scales that
@@ -101,8 +128,7 @@ class AttentionPlan:
     scales: tuple[HeadsView | None, ...]
     out: NewArray
     lse: NewArray | None
-    parts: NewArray | None
-    logs: NewArray | None
+    parts: Parts | None
     turned: NewArray | None
     rest: tuple[Any, ...]
     static: tuple[Any, ...]
@@ -114,43 +140,20 @@ class AttentionPlan:
         self,
         launch: Callable[..., Any],
         lib: ArrayLibrary,
-        given: GivenArrays,
+        given: tuple[Any, ...],
         captured: tuple[Any, ...] = (),
     ) -> Any:
-        """Compute attention of arrays of that kind, with those that functions of the user's
-        captured: the result, or it and the logarithms of sums.
+        """Compute attention of the arrays `given` (see `GivenArrays`) of that kind, with those that
+        functions of the user's captured: the result, or it and the logarithms of sums.
         """
         q, k, v, out = given[:4]
         if out is not None:
-            self._check_apart(lib, (out, q, k, v))
+            self._check_apart([lib.address(x) for x in (out, q, k, v)])
         is_padded = self.head_v < self.out.shape[-1]
         result = self.out.make(lib, q) if out is None or is_padded else out
-        made = [result]
-        for one in self._workspaces:
-            made.append(None if one is None else one.make(lib, q))
+        lse = None if self.lse is None else self.lse.make(lib, q)
         if self.launches:
-            views = (
-                *self.views,
-                self.out.view,
-                *[None if one is None else one.view for one in self._workspaces],
-            )
-            arrays = [
-                None if view is None else lib.view(x, *view)
-                for x, view in zip((q, k, v, *made), views, strict=True)
-            ]
-            bias = None if self.bias is None else lib.view(given.bias, *self.bias)
-            scales = tuple(
-                [
-                    None if view is None else lib.view(x, *view)
-                    for x, view in zip(given.scales, self.scales, strict=True)
-                ]
-            )
-            # Tuples without tuples in them: others are taken apart by Python in each call.
-            extras = (given.alibi, given.sinks, bias)
-            launch(
-                *arrays, tuple(given.lengths), extras, captured, scales,
-                *self.rest, *self.static, lib.stream(q),
-            )  # fmt: skip
+            self._launch_all(launch, lib, GivenArrays(*given), captured, result, lse)
         if is_padded:
             found = result[..., : self.head_v]
             if out is None:
@@ -158,17 +161,78 @@ class AttentionPlan:
             else:
                 out[...] = found
                 result = out
-        return result if self.lse is None else (result, made[1])
+        return result if self.lse is None else (result, lse)
 
-    @property
-    def _workspaces(self) -> tuple[NewArray | None, ...]:
-        return self.lse, self.parts, self.logs, self.turned
-
-    def _check_apart(self, lib: ArrayLibrary, arrays: tuple[Any, ...]) -> None:
-        """Raise DSLTypeError if the first array, which is written, shares memory with another, as
-        far as the stretches from their first to their last elements tell.
+    def run_again(
+        self,
+        launch: Callable[..., Any],
+        lib: ArrayLibrary,
+        given: tuple[Any, ...],
+        addresses: list[int],
+    ) -> Any:
+        """`run` of a plan that is kept: none of its arrays was copied. They are known to be as in
+        that call but for the `addresses` of those that are there.
         """
-        starts = [lib.address(x) for x in arrays]
+        repeat = self.repeat
+        if repeat is None:
+            return self.run(launch, lib, given)
+        q, result = given[0], given[3]
+        at = addresses[:3]
+        if result is None:
+            result = self.out.make(lib, q)
+            at.append(lib.address(result))
+        else:
+            own = addresses.pop(3)
+            self._check_apart([own, *at])
+            at.append(own)
+        lse = None
+        if self.lse is not None:
+            lse = self.lse.make(lib, q)
+            at.append(lib.address(lse))
+        if self.parts is not None:
+            parts = self.parts.make(lib, q)
+            begin = lib.address(parts)
+            at += (begin, begin + self.parts.logs_at)
+        if self.turned is not None:
+            turned = self.turned.make(lib, q)
+            at.append(lib.address(turned))
+        repeat((*at, *addresses[3:], lib.stream(q)))
+        return result if lse is None else (result, lse)
+
+    def _launch_all(
+        self,
+        launch: Callable[..., Any],
+        lib: ArrayLibrary,
+        given: GivenArrays,
+        captured: tuple[Any, ...],
+        result: Any,
+        lse: Any,
+    ) -> None:
+        q, k, v = given[:3]
+        arrays = [lib.view(x, *view) for x, view in zip((q, k, v), self.views, strict=True)]
+        arrays.append(lib.view(result, *self.out.view))
+        arrays.append(None if self.lse is None else lib.view(lse, *self.lse.view))
+        arrays += (None, None) if self.parts is None else self.parts.views(lib, q)
+        arrays.append(None if self.turned is None else self.turned.viewed(lib, q))
+        bias = None if self.bias is None else lib.view(given.bias, *self.bias)
+        scales = tuple(
+            [
+                None if view is None else lib.view(x, *view)
+                for x, view in zip(given.scales, self.scales, strict=True)
+            ]
+        )
+        # Tuples without tuples in them: others are taken apart by Python in each call.
+        extras = (given.alibi, given.sinks, bias)
+        every = (
+            *arrays, tuple(given.lengths), extras, captured, scales,
+            *self.rest, *self.static, lib.stream(q),
+        )  # fmt: skip
+        self.launch(launch, every, may_repeat=not captured)
+
+    def _check_apart(self, starts: list[int]) -> None:
+        """Raise DSLTypeError if the array at the first address, `out`, shares memory with those at
+        the others, as far as the stretches from their first to their last elements tell.
+        """
         own = self.reaches[0]
         low, high = starts[0] + own.start, starts[0] + own.stop
         for name, start, reach in zip("qkv", starts[1:], self.reaches[1:], strict=True):
@@ -181,15 +245,14 @@ class AttentionPlan:
 plans: PlanCache[AttentionPlan] = PlanCache()
 
 
-def options_key(options: tuple[Any, ...]) -> Any:
-    """A cache key of options, or None for one that may change or cannot be told apart."""
-    for x in options:
-        if type(x) is tuple:
-            if options_key(x) is None:
-                return None
-        elif type(x) not in _KEPT and not getattr(type(x), "__dataclass_params__", None):
-            return None
-    return (*options, asked_target())
+def are_fixed(options: tuple[Any, ...]) -> bool:
+    """True if options may be part of a key: none of them may change, and values tell them apart."""
+    return all(
+        are_fixed(x)
+        if type(x) is tuple
+        else type(x) in _KEPT or hasattr(type(x), "__dataclass_params__")
+        for x in options
+    )
 
 
 _KEPT = {type(None), bool, int, float, str}
@@ -216,6 +279,8 @@ def plan_of(
     dtype = lib.dtype(cute.BFloat16) if operands["q"].dtype.width == 8 else q.dtype
     shape = (*q.shape[:-1], width)
     strides = tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+    like = (q.shape, operands["q"].record.strides, q.dtype)
+    alike = (shape, strides, dtype) == like
     reaches = [range(0)]
     if given.out is not None:
         record = ArrayRecord.of(given.out, "out")
@@ -230,7 +295,7 @@ def plan_of(
     view = heads_view(shape, strides, options.layout, packed=packed)
     rows, _, heads, batches = view.shape
     f32 = lib.dtype(cute.Float32)
-    lse = parts = logs = turned = None
+    lse = parts = turned = None
     if options.return_lse:
         lse = NewArray(
             (heads, rows) if packed else (batches, heads, rows),
@@ -240,11 +305,10 @@ def plan_of(
     if getattr(config, "splits", 1) > 1:
         many = config.splits * batches
         steps = (heads * width, 1, width, rows * heads * width)
-        parts = NewArray(
-            (many, rows, heads, width), f32, HeadsView((rows, width, heads, many), steps)
-        )
-        logs = NewArray(
-            (many, heads, rows), f32, HeadsView((rows, heads, many), (1, rows, heads * rows))
+        parts = Parts(
+            HeadsView((rows, width, heads, many), steps),
+            HeadsView((rows, heads, many), (1, rows, heads * rows)),
+            f32,
         )
     if operands["q"].dtype.width == 8:
         turned = _turned(given.v.dtype, extents)
@@ -252,10 +316,9 @@ def plan_of(
         (operands["q"].view, operands["k"].view, operands["v"].view),
         bias,
         scales,
-        NewArray(shape, dtype, view),
+        NewArray(shape, dtype, view, alike),
         lse,
         parts,
-        logs,
         turned,
         rest,
         static,
