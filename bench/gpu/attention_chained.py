@@ -113,7 +113,7 @@ def chained_kernel(
     mma = cute.make_tiled_mma(
         warp.MmaF16BF16Op(dtype, cute.Float32, (16, 8, 16)),
         (cfg.warps, 1, 1),
-        permutation_mnk=(16 * cfg.warps, 16, 16),
+        permutation_mnk=(ampere.rows_of_warps(cfg), 16, 16),
     )
     operands = AttentionOperands(mma, cfg.tile, (D, D), (sq, sk, sv), thread)
     copy_q, copy_k = (RowCopier(s, cfg, thread) for s in (sq, sk))
@@ -144,7 +144,8 @@ def chained_kernel(
     kind, ring = EndlessWalk, {}
     if cute.const_expr(cfg.stages > 1):
         kind = EndlessRingWalk
-        ring = {"stages": cfg.stages, "barriers": make_barriers(smem, cfg.stages, cfg.threads)}
+        barriers = make_barriers(smem, cfg.stages, cfg.threads)
+        ring = {"stages": cfg.stages, "barriers": barriers, "is_seen": None}
     walk = kind(
         *(mma, cfg.tile, dtype, operands.readers, operands.fragments, (keys, values)),
         before=lambda number, low: number,

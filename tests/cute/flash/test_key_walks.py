@@ -64,7 +64,7 @@ def test_any_number_of_tiles(keys, config):
 
 
 @configs
-@pytest.mark.parametrize("keys", [20, 64, 130])
+@pytest.mark.parametrize("keys", [20, 64, 71, 130])
 def test_a_diagonal_that_rows_without_keys_and_masked_tiles_come_before(keys, config):
     check(operands(keys, queries=70), config, causal=True, wanted={"right": 0})
 

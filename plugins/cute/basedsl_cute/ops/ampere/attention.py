@@ -94,6 +94,16 @@ def smem_layouts(cfg, dtype, head, head_v):
     )
 
 
+def rows_of_warps(cfg):
+    """The order in which warps share a tile's rows: with a ring of stages each has consecutive
+    ones, and passes by the tiles of keys that none of them sees.
+    """
+    if cfg.stages == 1:
+        return 16 * cfg.warps
+    blocks = cfg.tile[0] // (16 * cfg.warps)
+    return cute.make_layout((16, cfg.warps, blocks), stride=(1, 16 * blocks, 16))
+
+
 @cute.kernel
 def forward_kernel(
     q: cute.Tensor,
@@ -138,7 +148,7 @@ def forward_kernel(
         mma = cute.make_tiled_mma(
             warp.MmaF16BF16Op(dtype, cute.Float32, (16, 8, 16)),
             (cfg.warps, 1, 1),
-            permutation_mnk=(16 * cfg.warps, 16, 16),
+            permutation_mnk=(rows_of_warps(cfg), 16, 16),
         )
         operands = AttentionOperands(mma, cfg.tile, (head_k, head_v), (sq, sk, sv), thread)
         rows_k = KeyRows(k, key_head, own_keys, sequence, table)
@@ -182,7 +192,14 @@ def forward_kernel(
         kind, ring = KeyWalk, {}
         if cute.const_expr(cfg.stages > 1):
             kind = RingWalk
-            ring = {"stages": cfg.stages, "barriers": make_barriers(smem, cfg.stages, cfg.threads)}
+            own_rows = m // cfg.warps
+            end = (arch.make_warp_uniform(arch.warp_idx()) + 1) * own_rows
+            end = place.keys_of(0, (tile * m + end - 1) // cfg.packed)[1]
+            ring = {
+                "stages": cfg.stages,
+                "barriers": make_barriers(smem, cfg.stages, cfg.threads),
+                "is_seen": None if variant.right is None else lambda number: number * n < end,
+            }
         walk = kind(
             mma,
             cfg.tile,
@@ -217,7 +234,7 @@ class Totals:
 
     def __init__(self, mma, cfg, dtype):
         self.mma = cute.make_tiled_mma(
-            mma.op, (cfg.warps, 1, 1), permutation_mnk=(16 * cfg.warps, 8, 16)
+            mma.op, (cfg.warps, 1, 1), permutation_mnk=(rows_of_warps(cfg), 8, 16)
         )
         self.ones = self.mma.make_fragment_B(self.mma.partition_shape_B((8, 16)))
         self.ones.fill(1.0)

@@ -18,10 +18,13 @@ from basedsl_cute.ops.ampere.attention_key_walk import KeyWalk
 
 @dataclass
 class RingWalk(KeyWalk):
-    """A walk whose `stages` have the mbarriers that `make_barriers` made."""
+    """A walk whose `stages` have the mbarriers that `make_barriers` made. `is_seen`, if not None,
+    tells whether a row of the warp sees a key of a tile.
+    """
 
     stages: int
     barriers: Any
+    is_seen: Any
 
     @cute.jit
     def run(self, number, low, first_copies: cute.Constexpr):
@@ -48,11 +51,10 @@ class RingWalk(KeyWalk):
                 copy_v(number, after)
                 arch.cp_async_mbarrier_arrive_noinc(full + after)
             self.await_phase(full + stage, phase)
-            scores = self.multiply_scores(stage)
-            # Here ptxas finds them beside the last products: a mask, a branch, would end these.
-            largest = self.largest_of(scores)
-            self.score(scores, own, lambda x=scores, to=largest: self.find_again(x, to))
-            self.add_values(scores, largest, stage)
+            if cute.const_expr(self.is_seen is None):
+                self.attend(own, stage)
+            elif self.is_seen(own):
+                self.attend(own, stage)
             arch.sync_warp()
             if lane == 0:
                 arch.mbarrier_arrive(free + stage)
@@ -60,6 +62,15 @@ class RingWalk(KeyWalk):
             stage = after
         arch.cp_async_commit_group()
         arch.cp_async_wait_group(0)
+
+    @cute.jit
+    def attend(self, number, stage):
+        """Attend to tile `number`, which is in `stage`."""
+        scores = self.multiply_scores(stage)
+        # Here ptxas finds them beside the last products: a mask, a branch, would end these.
+        largest = self.largest_of(scores)
+        self.score(scores, number, lambda: self.find_again(scores, largest))
+        self.add_values(scores, largest, stage)
 
     def await_phase(self, barrier, phase):
         """Wait until a phase of an mbarrier is complete."""
