@@ -90,8 +90,9 @@ def sharing_configurations(problem: Problem) -> list[Config]:
             if stages >= _LEAST_STAGES:
                 tile = (rows, columns, 1024 // bits)
                 made = Config(tile, stages, rows // 64, swap=problem.m < problem.n)
-                wide = {"promotion": 128} if columns > 16 else {}
-                found.append(replace(made, sharing=sharing, blocks_per_sm=blocks, **wide))
+                promotion = 128 if columns > 16 else made.promotion
+                made = replace(made, sharing=sharing, blocks_per_sm=blocks, promotion=promotion)
+                found.append(made)
                 break
     return found
 
