@@ -4,9 +4,10 @@
 
 Each row is one kernel without a mask, and the loop over its tiles of keys: how many instructions a
 warp has in it for each key of a tile, and for each kind how many in all. Blocks that are seldom run
-count, too: FSEL and ISETP hide the last tile's keys behind the end, and by mma.sync most FMUL scale
-sums where scores grow by much. "program" is `tests/cute/programs/attention.py`, "by products" sums
-weights of 8 bits by products with ones. nvdisasm must be on the PATH.
+count, too: FSEL and ISETP hide the last tile's keys behind the end, by mma.sync most FMUL scale
+sums where scores grow by much, and FMNMX compare negative scores where VIMNMX3 do the others.
+"program" is `tests/cute/programs/attention.py`, "by products" sums weights of 8 bits by products
+with ones. nvdisasm must be on the PATH.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from basedsl_cute.runtime import from_dlpack
 
 PROGRAM = Path(__file__).resolve().parents[1] / "tests" / "cute" / "programs" / "attention.py"
 FLOAT8 = ml_dtypes.float8_e4m3fn
-KINDS = ("HMMA", "HGMMA", "QGMMA", "MUFU", "FFMA", "FADD", "FMUL", "FMNMX", "FSEL", "ISETP", "F2FP",
-         "LDSM", "LDGSTS", "SHFL", "BAR", "LDL", "STL")  # fmt: skip
+KINDS = ("HMMA", "HGMMA", "QGMMA", "MUFU", "FFMA", "FADD", "FMUL", "FMNMX", "VIMNMX3", "FSEL",
+         "ISETP", "F2FP", "LDSM", "LDGSTS", "SHFL", "BAR", "LDL", "STL")  # fmt: skip
 INSTRUCTION = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)[^;]*;")
 LABEL = re.compile(r"^\s*(\.L\w+):")
 BRANCH = re.compile(r"BRA\S*\s.*`\((\.L\w+)\)")
