@@ -343,6 +343,8 @@ def test_what_is_chosen_is_what_was_fast(shape, tile, split, swap):
         ((1000, 1000, 1000), False, (128, 72), (4, 2)),  # 7.4, and 7.6 with 64 x 128
         ((4096, 2560, 10240), True, (256, 160), (1, 2)),  # 269, and 284 with 128 x 160
         ((64, 14336, 4096), True, (64, 128), (1, 8)),  # 30.0, and 30.9 without persistence
+        ((192, 6144, 2048), False, (192, 48), (1, 1)),  # 11.0, and 13.2 where two share K
+        ((512, 1696, 5120), False, (64, 128), (4, 1)),  # 15.9, and 19.6 in pairs
         ((1024, 768, 2688), False, (64, 96), (1, 2)),  # 8.8, and 9.0 with 64 x 128 in fours
     ],
 )
@@ -437,7 +439,6 @@ def test_few_tiles_are_multiplied_in_parts(shape, tile):
         ((2, 13568, 5120), (128, 16), 6, 1, 2),  # 35.0, and 36.7 with three blocks
         ((96, 4096, 2048), (64, 96), 11, 1, 1),  # 7.2, and 7.8 where two share K
         ((192, 8192, 5440), (192, 64), 7, 1, 1),  # 28.8, and 31.2 where two share K
-        ((192, 6144, 2048), (192, 48), 7, 1, 1),  # 11.3, and 13.2 where two share K
     ],
 )
 def test_room_for_the_next_kernel(shape, tile, stages, split, blocks):

@@ -190,7 +190,7 @@ def pairs_in_parts(problem: Problem) -> parallel_split_k.Config | None:
     return None
 
 
-def one_round_of_all_rows(problem: Problem) -> Config | None:
+def one_round_of_all_rows(problem: Problem) -> Config | config.Config | None:
     """The configuration for 129 to 192 rows with one tile for each multiprocessor, which
     has all of them and all of K; None where tiles would be narrow for a long K.
 
@@ -201,7 +201,9 @@ def one_round_of_all_rows(problem: Problem) -> Config | None:
         return None
     if problem.m > problem.n or problem.k_bits < LONG_K // 2 or problem.batches > 1:
         return None
-    if not (columns == 64 or (columns == 48 and problem.k_bits <= LONG_K)):
+    if columns == 48 and problem.k_bits == LONG_K and problem.stores and problem.bits_of_c <= 16:
+        return config.filled_config(MOST_ROWS, columns, 16, 3)
+    if columns != 64:
         return None
     stages = min(12, (SHARED_MEMORY - 2048) // ((MOST_ROWS + columns) * 128))
     return Config((MOST_ROWS, columns, 64), stages, 3)

@@ -60,6 +60,7 @@ _LOADING_TOGETHER = 0.6  # as `_LOADING`, of blocks that share loads
 _SHORT_K = 1024 * 16  # up to which C is stored by warps, where tiles are one round
 _VERY_LONG_K = 16384 * 16  # from which it makes no difference which operand pairs share
 _WIDEST_OF_256 = 176  # columns of a tile of 256 rows: with 192 some epilogues spill
+_TO_FOURS = ((64, 96), (64, 128), (128, 64))  # tiles of pairs that fours of 64 x 128 replace
 _MOST_ROUNDS = 2  # of tiles over the multiprocessors, where blocks of a cluster share K
 
 _CLOCK = 1750.0  # cycles in a microsecond
@@ -260,7 +261,7 @@ def _one_kernel(problem: Problem) -> tuple[float, str, Any]:
             time, cfg = its, other
     whole = one_round_of_all_rows(problem)
     if whole is not None:
-        return time, "hopper split", whole
+        return time, "hopper split" if isinstance(whole, Config) else "hopper", whole
     if problem.stores:
         its, hopper = _fastest_hopper(problem)
         if its <= time:
@@ -342,14 +343,14 @@ def _for_one_round(cfg: Any, problem: Problem) -> Any:
     if cfg.cluster in ((2, 1), (1, 2)):
         cfg = replace(cfg, cluster=_longer_pairs(cfg, problem) or cfg.cluster)
     in_fours = processors * 10 // 11  # multiprocessors that clusters of four blocks find
-    if (rows, columns) in ((64, 96), (128, 64)) and cfg.pingpong and cfg.cluster != (1, 1):
+    if (rows, columns) in _TO_FOURS and cfg.pingpong and cfg.cluster != (1, 1):
         if m % 256 == 0 and problem.batches == 1 and problem.k_bits >= LONG_K:
             if processors * 2 // 3 < problem.tiles(64, 128) <= in_fours:
                 more = {"along_m": False, "by_warps": True}
                 narrow = problem.tiles(64, 96)
                 if problem.n < m and narrow <= processors and -(-problem.n // 96) % 2 == 0:
                     tile = (64, 96, 1024 // problem.bits)  # the longer operand is shared
-                    return config.Config(tile, 10, 1, cluster=(1, 2), slots=3, **more)
+                    return config.Config(tile, 10, 1, cluster=(1, 2), **more)
                 tile = (64, 128, 1024 // problem.bits)
                 return config.Config(tile, 8, 1, cluster=(4, 1), **more)
     if (rows, columns) == (64, 96) and cfg.cluster == (2, 1) and m % (4 * rows) == 0:
