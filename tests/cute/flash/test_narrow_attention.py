@@ -25,7 +25,7 @@ def normal(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(FLOAT8)
 
 
-def check(q, k, v, wanted, factors=(1.0, 1.0, 1.0), **options):
+def check(q, k, v, wanted, factors=(1.0, 1.0, 1.0), most_of_logs=1e-7, **options):
     names = ("q_scale", "k_scale", "v_scale")
     given = dict(zip(names, factors, strict=True))
     out, lse = attention(q, k, v, return_lse=True, **given, **options)
@@ -39,7 +39,8 @@ def check(q, k, v, wanted, factors=(1.0, 1.0, 1.0), **options):
     np.testing.assert_allclose(np.float64(out), values, atol=0.03 * abs(values).max())
     # Hopper's wgmma adds products of 8-bit floats with about 14 bits, the simulator with 24.
     is_coarse = getattr(options.get("config"), "by_products", False)  # sums of rounded weights
-    np.testing.assert_allclose(lse, logs, atol=3e-2 if is_coarse else 1e-3)
+    atol = 3e-2 if is_coarse else 1e-3
+    np.testing.assert_allclose(lse, logs, rtol=most_of_logs, atol=atol)
 
 
 @pytest.mark.slow
@@ -67,7 +68,8 @@ def test_negative_scores(first, window):
     wanted = {} if window is None else {"right": 0, "left": window[0]}
     config = hopper.Config((64, 64), by_bits=True)
     q, k = abs(np.float32(q)).astype(FLOAT8), k.astype(FLOAT8)
-    check(q, k, v, wanted, (2.0, 2.0, 1.0), window=window, config=config)
+    # Products of one sign: what Hopper's wgmma cuts off is never made up for.
+    check(q, k, v, wanted, (2.0, 2.0, 1.0), 5e-4, window=window, config=config)
 
 
 @pytest.mark.slow
