@@ -112,6 +112,6 @@ def test_scores_of_any_size_by_elements_of_8_bits():
         check(q, k, v, scale, 0.03 * 3, config=hopper.Config((64, 32)))
 
 
-def test_scores_of_any_size_by_the_kernel_for_blackwell():
+def test_scores_of_any_size_by_the_kernel_for_blackwell(sim):
     for scale in SCALES:
         check(*operands(head=64), scale, 4e-3, config=blackwell.Config())
