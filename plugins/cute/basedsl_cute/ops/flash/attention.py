@@ -350,12 +350,15 @@ NARROW_BY_PRODUCTS = {
 }
 # With few keys a block's beginning and end weigh more than the turns of its warpgroups.
 _FEW_KEYS = 1024
-# By mma.sync, for heads of more than 96 elements: the most keys at a time without a spill. On an
-# H200 64 keys have none, but times that differ by a fifth from run to run.
+# By mma.sync, for heads of more than 96 elements: the most keys at a time without a spill.
 _MANY_QUERIES = ampere.Config((128, 48), 4, slack=8)
 _MANY_QUERIES_SM_100 = replace(_MANY_QUERIES, tile=(128, 32))
+# On an H200 428 TFLOP/s instead of 400, bench/results/2026-11-23-attention-2.md.
+_MANY_QUERIES_SM_90 = ampere.Config((256, 64), 8, slack=8, stages=3)
 _HOPPER_WINDOW = hopper.Config((128, 128), query_stages=2, persistent=True)
-_HOPPER_MASK = hopper.Config((128, 128), query_stages=2, persistent=True, between=False)
+_HOPPER_MASK = hopper.Config(
+    (128, 128), query_stages=2, persistent=True, between=False, by_bits=True
+)
 _HOPPER_FEW_KEYS = hopper.Config(
     (128, 128), query_stages=2, turns=True, persistent=True, between=False
 )
@@ -418,7 +421,8 @@ def _chosen(
     # Rows of 96 elements are copied 32 at a time, of which not all these tiles have whole ones.
     is_even = extents.head % 64 == 0 and extents.head_v % 64 == 0
     if target.is_gpu and is_long and 96 < widest <= 128 and is_even and is_plain:
-        return many_queries_config(variant.right)
+        blocks = -(-longest // _MANY_QUERIES_SM_90.tile[0]) * extents.heads * extents.batches
+        return many_queries_config(variant.right, blocks >= _multiprocessors(q))
     tile = (64, 64 if max(extents.head, extents.head_v) <= 128 else 32)
     if longest * packed <= 16:
         tile, warps = (16, tile[1]), 1
@@ -441,12 +445,15 @@ def _chosen(
     return config if splits < 2 else replace(config, splits=splits)
 
 
-def many_queries_config(right: int | None) -> ampere.Config:
+def many_queries_config(right: int | None, is_large: bool = True) -> ampere.Config:
     """The configuration of the kernel by mma.sync for many queries, and a bound on the right or
-    None.
+    None; `is_large` says that blocks of 256 queries are enough for all multiprocessors.
     """
-    is_blackwell = current_target().name.startswith("sm_1")
-    found = _MANY_QUERIES_SM_100 if is_blackwell else _MANY_QUERIES
+    name = current_target().name
+    if name.startswith("sm_90"):
+        found = _MANY_QUERIES_SM_90 if is_large else _MANY_QUERIES
+    else:
+        found = _MANY_QUERIES_SM_100 if name.startswith("sm_1") else _MANY_QUERIES
     return replace(found, heads_first=right is not None)
 
 
