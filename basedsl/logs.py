@@ -18,7 +18,7 @@ FILE = "basedsl.log"
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _lock = threading.Lock()
-_installed: tuple[tuple[bool, Path | None, str], list[logging.Handler]] | None = None
+_installed: tuple[tuple[bool, Path | None, str], list[logging.Handler], int] | None = None
 
 
 def logger(name: str) -> logging.Logger:
@@ -37,9 +37,12 @@ def configure_logs(settings: Options) -> None:
         if _installed is not None and _installed[0] == wanted:
             return
         root = logging.getLogger(ROOT)
-        for handler in [] if _installed is None else _installed[1]:
-            root.removeHandler(handler)
-            handler.close()
+        if _installed is not None and _installed[1]:
+            for handler in _installed[1]:
+                root.removeHandler(handler)
+                handler.close()
+            root.setLevel(_installed[2])
+        level = root.level
         handlers: list[logging.Handler] = []
         if settings.log_to_console:
             handlers.append(logging.StreamHandler(sys.stderr))
@@ -50,7 +53,7 @@ def configure_logs(settings: Options) -> None:
             root.addHandler(handler)
         if handlers:
             root.setLevel(_level(settings.log_level))
-        _installed = wanted, handlers
+        _installed = wanted, handlers, level
 
 
 def _file_handler(file: Path) -> logging.Handler:
