@@ -10,14 +10,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def explains_arguments(function: F) -> F:
-    """Decorate a function whose TypeError for unfit arguments gets a hint with its parameters.
+    r"""Decorate a function whose TypeError for unfit arguments gets a hint with its parameters.
 
     >>> @explains_arguments
     ... def double(x: int, times: int = 1) -> int:
     ...     return x << times
-    >>> double(4, time=2)
-    Traceback (most recent call last):
-    TypeError: double() got an unexpected keyword argument 'time'
+    >>> try:
+    ...     double(4, time=2)
+    ... except TypeError as error:
+    ...     print(error, *error.__notes__, sep="\n")
+    double() got an unexpected keyword argument 'time'
     hint: it is double(x, times=1)
     """
 
