@@ -37,7 +37,7 @@ from basedsl_cute.ops.flash.plan import (
     AttentionPlan,
     GivenArrays,
     Options,
-    are_fixed,
+    by_plan,
     plan_of,
     plans,
 )
@@ -45,7 +45,7 @@ from basedsl_cute.ops.flash.turn import turn
 from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention as hopper
 from basedsl_cute.ops.jax_arrays import is_jax
-from basedsl_cute.ops.plan_cache import asked_target, same_static
+from basedsl_cute.ops.plan_cache import same_static
 
 _MOST_SPLITS = 128
 
@@ -196,31 +196,16 @@ def planned(
     """Attention without gradients of the arrays `given` (see `GivenArrays`) with `options` (see
     `Options`), by the plan of a call like it, if there was one.
     """
-    described = lib.described(given) if score is None and mask is None else None
-    key = None
-    if described is not None:
-        keys, addresses = described
-        key = keys, options, asked_target()
-        try:
-            plan = plans.get(key)
-        except TypeError:  # an option cannot be hashed
-            key = plan = None
-        if plan is not None:
-            return plan.run_again(_launch, lib, given, addresses)
-    arrays = GivenArrays(*given)
-    plan, operands, captured = _plan(lib, arrays, Options(*options), score, mask)
-    if key is not None and are_fixed(options):
-        if all(x is y for x, y in zip(operands, given[:3], strict=True)):
-            plans.keep(key, plan)
-    return plan.run(_launch, lib, (*operands, *given[3:]), captured)
+    return by_plan(plans, _plan, _launch, lib, given, options, score, mask)
 
 
 def _plan(
-    lib: ArrayLibrary, given: GivenArrays, options: Options, score: Any, mask: Any
+    lib: ArrayLibrary, arrays: tuple[Any, ...], others: tuple[Any, ...], score: Any, mask: Any
 ) -> tuple[AttentionPlan, tuple[Any, ...], tuple[Any, ...]]:
     """The plan of a call, the operands, which may be copies, and the arrays that functions of the
     user's capture. DSLTypeError for a call that no kernel takes.
     """
+    given, options = GivenArrays(*arrays), Options(*others)
     check_layout(options.layout)
     lengths = given.lengths
     lengths.check(lib)

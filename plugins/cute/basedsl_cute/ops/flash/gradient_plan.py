@@ -95,12 +95,13 @@ class GradientPlan(Repeatable):
         self,
         launch: Callable[..., Any],
         lib: ArrayLibrary,
-        given: GivenGradients,
+        all_arrays: tuple[Any, ...],
         captured: tuple[Any, ...] = (),
     ) -> tuple[Any, Any, Any]:
-        """Compute the gradients for arrays of that kind, with those that functions of the user's
-        captured.
+        """Compute the gradients for arrays of that kind (see `GivenGradients`), with those that
+        functions of the user's captured.
         """
+        given = GivenGradients(*all_arrays)
         q = given.q
         made = [one.make(lib, x) for one, x in zip(self.grads, given[:3], strict=True)]
         if self.launches:
@@ -134,7 +135,7 @@ class GradientPlan(Repeatable):
         that call but for the `addresses` of those that are there.
         """
         if self.repeat is None:
-            return self.run(launch, lib, GivenGradients(*given))
+            return self.run(launch, lib, given)
         q = given[0]
         made = [one.make(lib, x) for one, x in zip(self.grads, given[:3], strict=True)]
         workspace = self.workspace.make(lib, q)

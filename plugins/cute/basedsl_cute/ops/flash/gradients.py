@@ -35,10 +35,10 @@ from basedsl_cute.ops.flash.gradient_plan import (
     Workspace,
     gradient_plans,
 )
-from basedsl_cute.ops.flash.plan import NewArray, are_fixed
+from basedsl_cute.ops.flash.plan import NewArray, by_plan
 from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention_backward as hopper
-from basedsl_cute.ops.plan_cache import asked_target, same_static
+from basedsl_cute.ops.plan_cache import same_static
 
 
 @explains_arguments
@@ -107,32 +107,19 @@ def planned_gradients(
     """The gradients for the arrays `given` (see `GivenGradients`) with `options` (see
     `GradientOptions`), by the plan of a call like it, if there was one.
     """
-    described = lib.described(given) if score is None and mask is None else None
-    key = None
-    if described is not None:
-        keys, addresses = described
-        key = keys, options, asked_target()
-        try:
-            plan = gradient_plans.get(key)
-        except TypeError:  # an option cannot be hashed
-            key = plan = None
-        if plan is not None:
-            return plan.run_again(_launch, lib, given, addresses)
-    arrays = GivenGradients(*given)
-    plan, operands, captured = _plan(lib, arrays, GradientOptions(*options), score, mask)
-    if key is not None and are_fixed(options):
-        if all(x is y for x, y in zip(operands, given[: len(operands)], strict=True)):
-            gradient_plans.keep(key, plan)
-    arrays = GivenGradients(*operands, *given[len(operands) :])
-    return plan.run(_launch, lib, arrays, captured)
+    found: tuple[Any, Any, Any] = by_plan(
+        gradient_plans, _plan, _launch, lib, given, options, score, mask
+    )
+    return found
 
 
 def _plan(
-    lib: ArrayLibrary, given: GivenGradients, options: GradientOptions, score: Any, mask: Any
+    lib: ArrayLibrary, arrays: tuple[Any, ...], others: tuple[Any, ...], score: Any, mask: Any
 ) -> tuple[GradientPlan, tuple[Any, ...], tuple[Any, ...]]:
     """The plan of a call; q, k, v, out, grad and lse, which may be copies; and the arrays that
     functions of the user's capture. DSLTypeError for a call that no kernel takes.
     """
+    given, options = GivenGradients(*arrays), GradientOptions(*others)
     check_layout(options.layout)
     layout, grad_bias = options.layout, given.grad_bias
     lengths = Lengths(given.cu_seqlens_q, given.cu_seqlens_k)

@@ -20,7 +20,7 @@ from basedsl_cute.ops.flash.arguments import (
     heads_view,
     reach_of,
 )
-from basedsl_cute.ops.plan_cache import PlanCache, Repeatable
+from basedsl_cute.ops.plan_cache import PlanCache, Repeatable, asked_target
 
 
 class GivenArrays(NamedTuple):
@@ -243,6 +243,38 @@ class AttentionPlan(Repeatable):
 
 
 plans: PlanCache[AttentionPlan] = PlanCache()
+
+
+def by_plan(
+    kept: PlanCache[Any],
+    make: Callable[..., tuple[Any, tuple[Any, ...], tuple[Any, ...]]],
+    launch: Callable[..., Any],
+    lib: ArrayLibrary,
+    given: tuple[Any, ...],
+    options: tuple[Any, ...],
+    score: Any,
+    mask: Any,
+) -> Any:
+    """Run the plan of an earlier call like this one, of those `kept`, or one that `make(lib, given,
+    options, score, mask)` returns, with the first of the arrays `given`, which may be copies, and
+    those that functions of the user's captured. It is kept where nothing is copied or captured.
+    """
+    described = lib.described(given) if score is None and mask is None else None
+    key = None
+    if described is not None:
+        keys, addresses = described
+        key = keys, options, asked_target()
+        try:
+            plan = kept.get(key)
+        except TypeError:  # an option cannot be hashed
+            key = plan = None
+        if plan is not None:
+            return plan.run_again(launch, lib, given, addresses)
+    plan, operands, captured = make(lib, given, options, score, mask)
+    if key is not None and are_fixed(options):
+        if all(x is y for x, y in zip(operands, given[: len(operands)], strict=True)):
+            kept.keep(key, plan)
+    return plan.run(launch, lib, (*operands, *given[len(operands) :]), captured)
 
 
 def are_fixed(options: tuple[Any, ...]) -> bool:
