@@ -435,6 +435,7 @@ Q = np.zeros((1, 8, 4, 64), np.float16)
         ((Q, Q, Q), {"max_seqlen_q": 5.0}, "max_seqlen_q=5.0"),
         ((Q, Q, Q), {"sinks": [1.0] * 4}, r"attention \(sinks\) takes arrays"),
         ((Q, Q, Q), {"config": "fast"}, "config is a str"),
+        ((Q, Q, Q), {"config": Config(stages=0)}, "no ring of stages=0"),
         ((Q, Q, Q), {"mask": lambda b, h, q, k: q - k}, "a mask returns an Int32"),
         ((Q, Q, Q), {"mask": lambda b, h, q, k: None}, "a mask returns a NoneType"),
         ((Q, Q, Q), {"score": lambda s, b, h, q, k: None}, "a score returns a NoneType"),

@@ -422,10 +422,15 @@ def hide_columns(scores, coords, place, key0, queries):
 
 
 def check_config(cfg: Config, head: int, head_v: int) -> None:
-    """Raise DSLTypeError for a tile that the warps or their copies do not divide, heads without a
-    layout.
+    """Raise DSLTypeError for a tile that the warps or their copies do not divide, no stages, heads
+    without a layout.
     """
     m, n = cfg.tile
+    if type(cfg.stages) is not int or cfg.stages < 1:
+        raise DSLTypeError(
+            f"attention has no ring of stages={cfg.stages!r}",
+            hint="stages is the number of tiles of keys and values in shared memory, from 1 on",
+        )
     if m % (16 * cfg.warps) or n % 16:
         raise DSLTypeError(
             f"{cfg.warps} warps cannot share a tile {cfg.tile}",
