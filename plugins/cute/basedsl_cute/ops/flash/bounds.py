@@ -3,9 +3,9 @@
 A mask is traced once for the first query and key of a tile, and its operations are walked with an
 interval for each integer and two Booleans, may be true and may be false, for each condition
 (interval arithmetic, Moore 1966). Known are sums, differences, products, the larger and smaller of
-two, shifts and quotients by constants, remainders, comparisons, `and`, `or`, `not`, choices and
-`if`. Of anything else, such as a number loaded for each key, nothing is concluded: the tile is
-visited, and its scores are masked one by one.
+two, magnitudes, shifts, quotients by constants, remainders, comparisons, `and`, `or`, `not`,
+choices and `if`. Of anything else that depends on the place, such as a number loaded for each key,
+nothing is concluded: the tile is visited, and its scores are masked one by one.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import basedsl_cute as cute
 from basedsl import logical_not
+from basedsl_cute.ops.flash.dependence import constant, dependents, enclosing, is_in, maker
 
 
 class Interval(NamedTuple):
@@ -45,21 +46,29 @@ def truth_of(mask: Callable[..., Any], batch: Any, *ranges: Any) -> Truth:
     if cute.is_static(result):
         return Truth(bool(result), not bool(result))
     known = {x.ir_value(): Interval(*ends) for x, ends in zip((head, q, k), ranges, strict=True)}
-    bounds = _Bounds(dict(known))
-    found = bounds.of(result.ir_value())
+    varying = dependents(known)
+    if varying is None:
+        return _UNKNOWN
+    found = _Bounds(known, varying, enclosing(k.ir_value())).of(result.ir_value())
     return found if isinstance(found, Truth) else _UNKNOWN
 
 
 class _Bounds:
-    """Bounds of values, from those of some; None where nothing is known."""
+    """Bounds of values, from those of some; None for a number of which nothing is known. Those that
+    are not `varying` are the same in the whole tile.
+    """
 
-    def __init__(self, known: dict[Any, Any], inside: bool = False) -> None:
+    def __init__(self, known: dict[Any, Any], varying: set[Any], blocks: list[Any]) -> None:
         self.known = known
-        self.inside = inside  # in a branch, whose values cannot be used from here
+        self.varying = varying
+        self.blocks = blocks  # those whose values can be used from here: not those of branches
 
     def of(self, value: Any) -> Any:
         if value not in self.known:
-            self.known[value] = self._made(value)
+            found = self._made(value)
+            if found is None and str(value.type) == "i1":
+                found = _UNKNOWN
+            self.known[value] = found
         return self.known[value]
 
     def _made(self, value: Any) -> Any:
@@ -67,39 +76,52 @@ class _Bounds:
         name = getattr(op, "name", "")
         if name == "arith.constant":
             return _point(value.type, op.attributes["value"].value)
+        if value not in self.varying and is_in(value, self.blocks):
+            return _value(value)
         if name == "scf.if":
             return self._branched(op, [result == value for result in op.results].index(True))
+        if name == "arith.xori" and (quotient := rounded_down(op)) is not None:
+            dividend, divisor = quotient
+            ends = self.of(dividend)
+            return None if ends is None else Interval(ends.low // divisor, ends.high // divisor)
         if name in _RULES:
             operands = [self.of(operand) for operand in op.operands]
             if name == "arith.cmpi":
                 return _compared(int(op.attributes["predicate"].value), *operands)
+            if name in _OF_NUMBERS and not all(isinstance(x, Interval) for x in operands):
+                return None
             if None not in operands:
                 return _RULES[name](*operands)
-            return None
-        depends = any(operand in self.known for operand in _operands(op))
-        if self.inside or depends or not name:
-            return None
-        return _value(value)
+        return None
 
     def _branched(self, op: Any, place: int) -> Any:
         condition = op.operands[0]
-        truth = self.of(condition) or _UNKNOWN
+        truth = self.of(condition)
         ends = []
         for region, known in zip(op.regions, (Truth(True, False), Truth(False, True)), strict=True):
-            inner = _Bounds({**self.known, condition: known}, inside=True)
+            inner = _Bounds({**self.known, condition: known}, self.varying, self.blocks)
             *_, end = region.blocks[0].operations
             ends.append(inner.of(end.operation.operands[place]))
         return None if None in ends else _either(truth, *ends)
 
 
-def _operands(op: Any) -> Any:
-    return op.operands if hasattr(op, "operands") else ()
+def rounded_down(op: Any) -> tuple[Any, int] | None:
+    """The dividend and the divisor, a positive constant, if an arith.xori is the end of `//`."""
+    quotient, sign = op.operands
+    divided, shift = maker(quotient), maker(sign)
+    if (divided.name, shift.name) != ("arith.divsi", "arith.shrsi"):
+        return None
+    first, divisor = maker(divided.operands[0]), constant(divided.operands[1])
+    dividend, by = shift.operands
+    if first.name != "arith.xori" or tuple(first.operands) != (dividend, sign) or not divisor:
+        return None
+    return (dividend, divisor) if divisor > 0 and constant(by) == sign.type.width - 1 else None
 
 
 def _point(kind: Any, number: Any) -> Any:
     if str(kind) == "i1":
         return Truth(bool(number), not number)
-    return Interval(*[cute.Int32(int(number))] * 2) if str(kind) == "i32" else None
+    return Interval(*[_WIDTHS[str(kind)](int(number))] * 2) if str(kind) in _WIDTHS else None
 
 
 def _value(value: Any) -> Any:
@@ -107,7 +129,11 @@ def _value(value: Any) -> Any:
     if str(value.type) == "i1":
         truth = cute.Boolean(value)
         return Truth(truth, _not(truth))
-    return Interval(*[cute.Int32(value)] * 2) if str(value.type) == "i32" else None
+    kind = _WIDTHS.get(str(value.type))
+    return None if kind is None else Interval(*[kind(value)] * 2)
+
+
+_WIDTHS = {"i32": cute.Int32, "i64": cute.Int64}
 
 
 def _not(x: Any) -> Any:
@@ -156,6 +182,16 @@ def _choice(condition: Any, then: Any, other: Any) -> Any:
 def _product(a: Interval, b: Interval) -> Interval:
     ends = [x * y for x in a for y in b]
     return Interval(_least(ends), _most(ends))
+
+
+def _shifted(a: Interval, b: Interval) -> Interval:
+    ends = [x >> y for x in a for y in b]
+    return Interval(_least(ends), _most(ends))
+
+
+def _magnitude(a: Interval) -> Interval:
+    low = cute.max(cute.max(a.low, -a.high), 0)
+    return Interval(low, cute.max(-a.low, a.high))
 
 
 def _least(ends: list[Any]) -> Any:
@@ -214,14 +250,19 @@ def _compared(predicate: int, a: Any, b: Any) -> Truth | None:
     return None if found is None else Truth(*found)
 
 
-_RULES: dict[str, Callable[..., Any]] = {
+_OF_NUMBERS: dict[str, Callable[..., Any]] = {
     "arith.addi": lambda a, b: Interval(a.low + b.low, a.high + b.high),
     "arith.subi": lambda a, b: Interval(a.low - b.high, a.high - b.low),
     "arith.muli": _product,
     "arith.maxsi": lambda a, b: Interval(cute.max(a.low, b.low), cute.max(a.high, b.high)),
     "arith.minsi": lambda a, b: Interval(cute.min(a.low, b.low), cute.min(a.high, b.high)),
-    "arith.shrsi": lambda a, b: Interval(a.low >> b.low, a.high >> b.low),
+    "arith.shrsi": _shifted,
     "arith.remsi": _remainder,
+    "arith.extsi": lambda a: Interval(cute.Int64(a.low), cute.Int64(a.high)),
+    "math.absi": _magnitude,
+}
+_RULES: dict[str, Callable[..., Any]] = {
+    **_OF_NUMBERS,
     "arith.cmpi": lambda a, b: None,
     "arith.select": lambda c, a, b: _either(c, a, b) if isinstance(c, Truth) else None,
     "arith.xori": lambda a, b: _exclusive(a, b) if isinstance(a, Truth) else None,

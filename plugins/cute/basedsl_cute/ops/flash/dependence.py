@@ -1,0 +1,100 @@
+"""The values of a traced function that depend on some of its arguments.
+
+What loads a number at `k + 1` depends on `k` as much as what loads one at `k`: dependence is handed
+on by all operations, the operands of branches and loops, and by what is yielded from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any
+
+# What ends a region, or stops a program, but keeps nothing that another operation may find.
+_HARMLESS = frozenset(("scf.yield", "scf.condition", "scf.reduce", "cf.assert"))
+
+
+def dependents(roots: Iterable[Any]) -> set[Any] | None:
+    """Return the values that depend on one of `roots`, values that nothing else than the trace
+    uses; None if one is written into memory, where any load may find it.
+    """
+    found: set[Any] = set()
+    waiting = list(roots)
+    while waiting:
+        value = waiting.pop()
+        if value in found:
+            continue
+        found.add(value)
+        for use in value.uses:
+            op = use.owner.operation
+            if not len(op.results) and not len(op.regions) and op.name not in _HARMLESS:
+                return None
+            waiting += op.results
+            for region in op.regions:
+                for block in region.blocks:
+                    waiting += block.arguments
+            if op.name in _HARMLESS and op.name != "cf.assert":
+                # What a region ends with are the results of the operation that it belongs to, and
+                # what a loop begins its next round with.
+                outer = op.parent.operation
+                waiting += outer.results
+                for region in outer.regions:
+                    for block in region.blocks:
+                        waiting += block.arguments
+    return found
+
+
+def enclosing(value: Any) -> list[Any]:
+    """The blocks whose values can be used where the operation that makes `value` is."""
+    op = maker(value)
+    blocks = [op.block]
+    while not op.name.endswith(".func"):
+        op = op.parent.operation
+        blocks.append(op.block)
+    return blocks
+
+
+def is_in(value: Any, blocks: list[Any]) -> bool:
+    """True for a value of one of some blocks, or an argument of it."""
+    op = maker(value)
+    return (value.owner if op is _NOTHING else op.block) in blocks
+
+
+def is_plain(roots: Iterable[Any]) -> bool:
+    """True if nothing but arithmetic that is defined for all numbers depends on `roots`."""
+    found = dependents(roots)
+    if found is None:
+        return False
+    return all(_is_arithmetic(use.owner.operation) for value in found for use in value.uses)
+
+
+def _is_arithmetic(op: Any) -> bool:
+    dialect, _, name = op.name.partition(".")
+    if op.name == "scf.if":
+        # What a branch does need not depend on what chooses it.
+        inner = [x for region in op.regions for block in region.blocks for x in block.operations]
+        return all(_is_arithmetic(x.operation) for x in inner)
+    if name in _PARTIAL:
+        return bool(constant(op.operands[1]))
+    return op.name in _HARMLESS or dialect in ("arith", "math")
+
+
+# Integers that may be divided by zero, or shifted too far.
+_PARTIAL = frozenset(
+    ("divsi", "divui", "remsi", "remui", "ceildivsi", "floordivsi", "shli", "shrsi", "shrui")
+)
+
+
+def constant(value: Any) -> int | None:
+    """The number that a value is, if it is a constant."""
+    op = maker(value)
+    return int(op.attributes["value"].value) if op.name == "arith.constant" else None
+
+
+def maker(value: Any) -> Any:
+    """The operation that made a value; one without a name for an argument of a block."""
+    op = getattr(value.owner, "operation", value.owner)
+    return op if hasattr(op, "name") else _NOTHING
+
+
+_NOTHING = SimpleNamespace(name="", block=None)
