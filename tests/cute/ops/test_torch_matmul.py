@@ -87,6 +87,43 @@ def test_gradients_have_the_shapes_of_their_operands(name):
     compare(inputs, lambda a, b: matmul(a, b, alpha=2.0), lambda a, b: 2 * (a @ b), 1e-5)
 
 
+# Where exponentials or squares overflow, and at the corner.
+FAR = [0.0, 1e-3, -1e-3, 20.0, -20.0, 90.0, -90.0, 100.0, -100.0, 1e30, -1e30]
+
+
+@pytest.mark.parametrize("activation", few_quick(ACTIVATIONS, "silu", "relu"))
+def test_slopes_of_activations_far_from_zero(activation):
+    one = torch.ones(1, 1, device=DEVICE)
+    grads = []
+    for product in (
+        lambda x: matmul(x, one, activation=activation),
+        lambda x: ACTIVATIONS[activation](x @ one),
+    ):
+        x = torch.tensor(FAR, device=DEVICE)[:, None].requires_grad_()
+        product(x).sum().backward()
+        grads.append(x.grad)
+    torch.testing.assert_close(*grads, equal_nan=True)
+
+
+@pytest.mark.parametrize("activation", few_quick(ACTIVATIONS, "tanh"))
+def test_gradients_of_float64_have_its_precision(activation):
+    shapes = ((2, 6, 9), (9, 5), (5,), (1,))
+    inputs = tuple(normal(*s, seed=i, dtype=torch.float64) for i, s in enumerate(shapes))
+
+    def found(a, b, bias, alpha):
+        return matmul(a, b, bias=bias, alpha=alpha, activation=activation)
+
+    def wanted(a, b, bias, alpha):
+        return ACTIVATIONS[activation](alpha * (a @ b) + bias)
+
+    exact = [x.detach().requires_grad_() for x in inputs]
+    weight = normal(2, 6, 5, seed=9, dtype=torch.float64, grad=False)
+    grads = torch.autograd.grad((found(*inputs) * weight).sum(), inputs)
+    expected = torch.autograd.grad((wanted(*exact) * weight).sum(), exact)
+    for grad, right in zip(grads, expected, strict=True):
+        torch.testing.assert_close(grad, right, atol=1e-13, rtol=1e-13)
+
+
 def test_only_what_requires_a_gradient_gets_one():
     a, b = normal(4, 8), normal(8, 4, seed=1, grad=False)
     matmul(a, b, activation="silu").sum().backward()

@@ -70,8 +70,8 @@ def derivative(result: Any, source: Any) -> Any:
     `source` must not be a product, whose factors sums may have taken instead (`opaque`). Raises
     DSLTypeError for an operation between the two that has no known derivative.
     """
-    slope = _Slopes(source.ir_value()).of(result.ir_value())
-    return cute.Float32(0.0 if slope is None else slope)
+    value = result.ir_value()
+    return _in_type_of(value, _Slopes(source.ir_value()).of(value))
 
 
 def opaque(x: Any) -> Any:
@@ -124,7 +124,7 @@ class _Slopes:
         slopes = [self.of(value) for value in values]
         if slopes == [None, None]:
             return None
-        first, second = (cute.Float32(0.0 if slope is None else slope) for slope in slopes)
+        first, second = map(_in_type_of, values, slopes)
         return cute.where(cute.Boolean.from_value(condition), first, second)
 
     def _branched(self, op: Any, place: int) -> Any:
@@ -141,8 +141,8 @@ class _Slopes:
                 found = end.operation.operands[place]
                 own = _Slopes(None)
                 own.known = self.known.copy()
-                slope = own.of(copies.get(found, found))
-                return cute.Float32(0.0 if slope is None else slope)
+                value = copies.get(found, found)
+                return _in_type_of(value, own.of(value))
 
             return body
 
@@ -163,6 +163,12 @@ def _replace_operands(op: Any, copies: dict[Any, Any]) -> None:
 def _kind(value: Any) -> Any:
     """The float class of an SSA value, or of each lane of a vector; None for what is no float."""
     return _FLOATS.get(str(value.type).rpartition("x")[2].rstrip(">"))
+
+
+def _in_type_of(value: Any, slope: Any) -> Any:
+    """The slope of a value: a Float64 of such a value, else a Float32."""
+    kind = cute.Float64 if _kind(value) is cute.Float64 else cute.Float32
+    return kind(0.0 if slope is None else slope)
 
 
 def _number(value: Any) -> Any:

@@ -53,6 +53,25 @@ ACTIVATIONS = {
 }
 
 
+def _sigmoid_slope(x: Any) -> Any:
+    y = sigmoid(x)
+    return y * (1.0 - y)
+
+
+def _silu_slope(x: Any) -> Any:
+    y = sigmoid(x)
+    return y * (x * (1.0 - y) + 1.0)
+
+
+# Slopes that differentiation would not find as PyTorch has them: that of the rectifier at 0 is 0,
+# and quotients by exponentials that are infinite, of numbers below -88, are not numbers.
+_SLOPES = {
+    "relu": lambda x: cute.where(x <= 0.0, 0.0, cute.full_like(x, 1.0)),
+    "sigmoid": _sigmoid_slope,
+    "silu": _silu_slope,
+}
+
+
 @dataclass(frozen=True)
 class FusedEpilogue:
     """The epilogue activation(alpha * x + bias) + residual, computed in Float32, or in Float64 for
@@ -97,25 +116,29 @@ class FusedEpilogue:
     def _activated(self, x: Any) -> Any:
         return ACTIVATIONS.get(self.activation, self.activation)(x)
 
+    def _slope(self, x: Any) -> Any:
+        """The derivative of the activation at a vector."""
+        known = _SLOPES.get(self.activation)
+        return elementwise(self._slope_of_number, x) if known is None else known(x)
+
+    def _slope_of_number(self, x: Any) -> Any:
+        x = opaque(x)
+        return derivative(self._activated(x), x)
+
 
 @dataclass(frozen=True)
 class ActivationGradient(FusedEpilogue):
     """The epilogue gradient * activation'(alpha * x + bias), where `gradient` is that of the
     activation's result. Its operands are alpha and bias if they are present, then the gradient.
 
-    The derivative is that of the traced function (see `ops.derivative`); DSLTypeError for one that
-    is not known.
+    The derivative is that of the traced function (see `ops.derivative`), but for those of
+    `_SLOPES`; DSLTypeError for one that is not known.
     """
 
     def __call__(self, acc: Any, *operands: Any) -> Any:
         *first, gradient = operands
-
-        def slope(x: Any, gradient: Any) -> Any:
-            x = opaque(x)
-            return gradient * derivative(self._activated(x), x)
-
         kind = _float_of(acc)
-        return elementwise(slope, self._linear(acc.to(kind), iter(first)), gradient.to(kind))
+        return gradient.to(kind) * self._slope(self._linear(acc.to(kind), iter(first)))
 
 
 @dataclass(frozen=True)
@@ -140,12 +163,9 @@ class GateGradient(FusedEpilogue):
     """
 
     def __call__(self, acc: Any, *operands: Any) -> Any:
-        def slope(acc: Any, gate: Any, gradient: Any) -> Any:
-            gate = opaque(gate)
-            return gradient * acc * derivative(self._activated(gate), gate)
-
         kind = _float_of(acc)
-        return elementwise(slope, *(x.to(kind) for x in (acc, *operands)))
+        gate, gradient = (x.to(kind) for x in operands)
+        return gradient * acc.to(kind) * self._slope(gate)
 
 
 def _float_of(acc: Any) -> Any:

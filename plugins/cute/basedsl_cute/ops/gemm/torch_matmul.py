@@ -157,7 +157,8 @@ def _backward(ctx: Any, grad: Any) -> Any:
     if wants_b:
         of_b = _summed(rows.mT, slope, columns, alpha, factor, *how).reshape(b.shape)
     if wants_alpha:
-        by_alpha = _summed(slope, columns.mT, rows.float(), None, None, *how) * rows
+        wide = rows.to(_dtype_of_sums(rows))
+        by_alpha = _summed(slope, columns.mT, wide, None, None, *how) * rows
         of_alpha = by_alpha.sum().reshape(alpha.shape).to(alpha.dtype)
     return (of_a, of_b, of_bias, of_residual, of_alpha, *[None] * 5)
 
@@ -165,9 +166,13 @@ def _backward(ctx: Any, grad: Any) -> Any:
 def _summed(x: Any, y: Any, like: Any, alpha: Any, factor: Any, *how: bool) -> Any:
     """alpha * x @ y in the type of `like`, summed over the batches that `like` has not."""
     is_sum = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]) != like.shape[:-2]
-    dtype = torch.float32 if is_sum else like.dtype
+    dtype = _dtype_of_sums(like) if is_sum else like.dtype
     made = _operation(x, y, None, None, alpha, factor, None, dtype, *how)
     return made.sum_to_size(like.shape).to(like.dtype) if is_sum else made
+
+
+def _dtype_of_sums(x: Any) -> Any:
+    return torch.promote_types(x.dtype, torch.float32)
 
 
 def _fake_slope(a: Any, b: Any, *options: Any) -> Any:
