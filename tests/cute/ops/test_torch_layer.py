@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from basedsl import DSLTypeError
-from basedsl_cute.ops import gated_linear, linear_cross_entropy, rotary
+from basedsl_cute.ops import gated_linear, linear_cross_entropy, rotary, sample
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -51,6 +51,29 @@ def test_gated_linear():
     compare(gated_linear, gated, inputs)
 
 
+def test_gates_far_below_zero_have_slopes():
+    x = torch.tensor([[-100.0], [-1e30], [100.0]], device=DEVICE, requires_grad=True)
+    inputs = x, *(torch.full((1, 1), n, device=DEVICE, requires_grad=True) for n in (1.0, 1e-20))
+    compare(gated_linear, gated, inputs)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8])
+def test_an_ignored_index_that_targets_cannot_hold(dtype):
+    """-100 as Uint8 is 156, and 255 as Int8 is -1."""
+    classes = {torch.uint8: 156, torch.int8: 100}[dtype]
+    targets = torch.tensor([3, classes, 5], dtype=dtype, device=DEVICE)
+    ignored = {torch.uint8: -100, torch.int8: 100 + 256}[dtype]
+    inputs = normal(3, 8), normal(160, 8, seed=1)
+
+    def wanted(x, weight):
+        return torch.nn.functional.cross_entropy(x @ weight.T, targets.long())
+
+    def found(x, weight):
+        return linear_cross_entropy(x, weight, targets, ignore_index=ignored)
+
+    compare(found, wanted, inputs)
+
+
 def test_linear_cross_entropy():
     targets = torch.tensor([3, 0, -100, 11, 5], device=DEVICE)
 
@@ -76,3 +99,27 @@ def test_compiled():
     cos, sin = normal(6, 4, grad=False), normal(6, 4, seed=1, grad=False)
     compiled = torch.compile(rotary, fullgraph=True, backend="aot_eager")
     compare(lambda x: compiled(x, cos, sin), lambda x: rotary(x, cos, sin), (normal(2, 6, 3, 8),))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_compiled_loss(dynamic):
+    targets = torch.tensor([3, 0, -100, 11, 5], device=DEVICE)
+    compiled = torch.compile(
+        linear_cross_entropy, fullgraph=True, backend="aot_eager", dynamic=dynamic
+    )
+
+    def wanted(x, weight):
+        return torch.nn.functional.cross_entropy(x @ weight.T, targets) * 2
+
+    compare(lambda x, w: compiled(x, w, targets) * 2, wanted, (normal(5, 8), normal(12, 8, seed=1)))
+
+
+def test_compiled_draws_of_options_that_change():
+    logits = normal(5, 8, grad=False)
+
+    def drawn(temperature, top_k):
+        return sample(logits, seed=1, temperature=temperature, top_k=top_k)
+
+    compiled = torch.compile(drawn, fullgraph=True, backend="aot_eager", dynamic=True)
+    for options in ((0.7, 3), (0.9, 5)):
+        assert torch.equal(compiled(*options), drawn(*options))

@@ -86,7 +86,7 @@ def loss_and_gradients(
     f32 = lib.dtype(cute.Float32)
     factor = lib.empty((1,), f32, x)
     with np.errstate(divide="ignore"):
-        factor[...] = 1.0 / (targets != ignore_index).sum()
+        factor[...] = 1.0 / _counted(targets, ignore_index)
     losses = lib.empty((rows,), f32, x)
     of_x = lib.empty(tuple(x.shape), x.dtype, x) if wants[0] else None
     pitch = -(-classes // 8) * 8  # whole vectors, as TMA takes them
@@ -124,6 +124,14 @@ def loss_and_gradients(
     with np.errstate(invalid="ignore"):
         loss = losses.sum() * factor
     return LossGradients(loss, of_x, of_weight)
+
+
+def _counted(targets: Any, ignore_index: int) -> Any:
+    """The number of rows that count, an array of one element, or a number."""
+    kind = from_dlpack(*ArrayRecord.of(targets, "targets").dtype)
+    if not kind.min <= ignore_index <= kind.max:  # PyTorch would wrap it around to compare
+        return np.float64(targets.shape[0])
+    return (targets != ignore_index).sum()
 
 
 def _rows_of_a_chunk(rows: int, row_bytes: int) -> int:

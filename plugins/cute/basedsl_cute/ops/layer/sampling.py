@@ -86,8 +86,8 @@ def sample(
 
         return jax_sample(logits, seed, offset, options)
     lib = library(logits, "sample")
-    arrays = [x if getattr(x, "shape", ()) else None for x in options]
-    numbers = [0 if getattr(x, "shape", ()) else x for x in options]
+    arrays = [x if _has_modes(x) else None for x in options]
+    numbers = [0 if _has_modes(x) else x for x in options]
     check_numbers(numbers, seed, offset)
     if lib.records(logits):
         from basedsl_cute.ops.layer.torch_sampling import torch_sample  # it imports PyTorch
@@ -132,6 +132,11 @@ def draw(
         )  # fmt: skip
         launch_plan(plan, _launch, given, (plan.wants, plan.row), lib.stream(logits))
     return found
+
+
+def _has_modes(x: Any) -> bool:
+    # `torch.compile` asks no attributes of numbers that may change.
+    return not isinstance(x, int | float) and bool(getattr(x, "shape", ()))
 
 
 NAMES = ("temperature", "top_k", "top_p", "min_p")

@@ -62,10 +62,15 @@ def _backward(ctx: Any, grad: Any, *_: Any) -> Any:
             "linear_cross_entropy has no second derivative", hint="create_graph=False"
         )
     found = [
-        scaled(of, grad.reshape(1)) if wanted else None
+        _scaled(of, grad.reshape(1)) if wanted else None
         for of, wanted in zip(ctx.saved_tensors, ctx.wants, strict=True)
     ]
     return (*found, None, None, None, None)
 
 
+def _fake_scaled(x: Any, factor: Any) -> Any:
+    return x.new_empty(x.shape)
+
+
+_scaled = TorchOperation("scaled", "(Tensor x, Tensor factor) -> Tensor", scaled, _fake_scaled)
 _operation = TorchOperation("linear_cross_entropy", _SCHEMA, _run, _fake, _setup, _backward)
