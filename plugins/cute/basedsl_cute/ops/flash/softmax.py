@@ -177,6 +177,13 @@ def largest_of_rows(scores, largest):
     ]
 
 
+def distance(x, base):
+    """x - base, which is 0 where they are equal: contracted with the product that made `x`, the
+    difference would be what the product was rounded by. Of infinities it is not a number.
+    """
+    return cute.where(x == base, x * 0.0, x - base)
+
+
 class OnlineSoftmax:
     """The largest score and the sum of weights of each of a thread's rows.
 
@@ -278,9 +285,10 @@ class OnlineSoftmax:
         if sink is not None:
             top = cute.arch.fmax(largest, sink)
             base = cute.where(top == -cute.Float32.inf, 0.0, top)
-            scale = cute.math.exp2(largest - base, fastmath=True)
-            lifted = sink + self.offset if self.offset else sink
-            total = total * scale + cute.math.exp2(lifted - base, fastmath=True)
+            scale = cute.math.exp2(distance(largest, base), fastmath=True)
+            below = distance(sink, base)
+            below = below + self.offset if self.offset else below
+            total = total * scale + cute.math.exp2(below, fastmath=True)
             largest = top
         if self.offset:
             largest = largest - self.offset
