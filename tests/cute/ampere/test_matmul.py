@@ -234,7 +234,7 @@ REFUSED = {
         np.ones((3, 4)), np.ones((4, 3)), config=hopper_gemm.Config()
     ),
     "takes vectors and matrices": lambda: matmul(np.float16(3) * np.ones(()), normal(4)),
-    "takes arrays of PyTorch, CuPy or NumPy, not a list": lambda: matmul([1], [2]),
+    "takes arrays of PyTorch, CuPy, JAX or NumPy, not a list": lambda: matmul([1], [2]),
     "b is a builtins.list, unlike a|not a list": lambda: matmul(normal(3, 4), [1]),
     "activation='rely' is unknown": lambda: matmul(normal(3, 4), normal(4, 3), activation="rely"),
     "an epilogue replaces bias": lambda: matmul(

@@ -119,7 +119,7 @@ def check(
             flash._launch,
             *(x, x, x, out, lse, None, None, turned),
             *((None,) * 4, (None, None, None), (), (None,) * 3),
-            *(1.0, 1.0, 1, 256, 132, head, head, variant, config, 0),
+            *(1.0, 1.0, 1, 256, 132, head, head, variant, config, False, 0),
             options=f"--gpu-arch {arch}",
         )
     (kernel,) = (x for name, x in compiled.resources.items() if kind in name)

@@ -108,6 +108,45 @@ def test_transforms_of_functions_are_refused():
         torch.vmap(attention)(q, k, v)
 
 
+@pytest.mark.parametrize("name", ["scale", "softcap", "alibi"])
+def test_an_option_that_is_learned_is_refused(name):
+    q, k, v = (normal(1, 20, 2, 32, seed=i) for i in range(3))
+    number = torch.ones(2 if name == "alibi" else (), device=DEVICE, requires_grad=True)
+    with pytest.raises(DSLTypeError, match=f"{name} requires a gradient"):
+        attention(q, k, v, **{name: number})
+    with pytest.raises(DSLTypeError, match=f"{name} requires a gradient"):
+        attention(q.detach(), k.detach(), v.detach(), **{name: number})
+    with torch.no_grad():
+        attention(q, k, v, **{name: number})
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+def test_tangents_are_refused():
+    q, k, v = (normal(1, 20, 2, 32, seed=i, grad=False) for i in range(3))
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(k, torch.ones_like(k))
+        with pytest.raises(DSLTypeError, match="computes no tangents"):
+            attention(q, dual, v)
+        assert attention(q, k, v).shape == q.shape
+
+
+def test_arrays_of_other_libraries_beside_gradients():
+    q, k, v = (normal(1, 20, 2, 32, seed=i) for i in range(3))
+    with pytest.raises(DSLTypeError, match="takes no ndarray"):
+        attention(q, k.detach().cpu().numpy(), v)
+
+
+def test_rows_of_no_sequence_are_zeros_where_gradients_are_recorded():
+    q, k, v = (normal(20, 2, 32, seed=i) for i in range(3))
+    starts = torch.tensor([0, 6, 15], dtype=torch.int32, device=DEVICE)
+    for _ in range(3):
+        torch.full((20, 2, 32), torch.nan, dtype=q.dtype, device=DEVICE)  # for the next array
+        out = attention(q, k, v, cu_seqlens_q=starts, cu_seqlens_k=starts)
+        grads = torch.autograd.grad(out.sum(), (q, k, v))
+        for x in (out, *grads):
+            assert not x[15:].any() and x[:15].any()
+
+
 def test_no_gradients_are_recorded_under_no_grad():
     q = normal(1, 8, 1, 32)
     with torch.no_grad():

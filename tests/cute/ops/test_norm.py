@@ -142,5 +142,5 @@ def test_what_does_not_fit():
         rms_norm(np.empty((1, 300000), np.float32))
     with pytest.raises(DSLTypeError, match="residual is of float16, and x of float32"):
         rms_norm(x, residual=x.astype(np.float16))
-    with pytest.raises(DSLTypeError, match="takes arrays of PyTorch, CuPy or NumPy"):
+    with pytest.raises(DSLTypeError, match="takes arrays of PyTorch, CuPy, JAX or NumPy"):
         rms_norm([1.0, 2.0])

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from basedsl import DSLTypeError
-from basedsl_cute.ops import gated_linear, linear_cross_entropy, rotary, sample
+from basedsl_cute.ops import (
+    gated_linear,
+    linear_cross_entropy,
+    matmul,
+    rms_norm,
+    rotary,
+    sample,
+    softmax,
+)
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -15,6 +23,10 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 def normal(*shape, seed=0, grad=True):
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(shape, generator=generator).to(DEVICE).requires_grad_(grad)
+
+
+def sample_one(x):
+    return sample(x, seed=1)
 
 
 def compare(found, wanted, inputs):
@@ -89,6 +101,18 @@ def test_linear_cross_entropy_has_no_second_derivative():
     loss = linear_cross_entropy(x, weight, targets)
     with pytest.raises(DSLTypeError, match="linear_cross_entropy has no second derivative"):
         torch.autograd.grad(loss, x, create_graph=True)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+@pytest.mark.parametrize("operation", [softmax, rms_norm, lambda x: matmul(x, x), sample_one])
+def test_transforms_and_tangents_are_refused(operation):
+    x = normal(8, 8, grad=False)
+    with pytest.raises(DSLTypeError, match="takes no part in transforms"):
+        torch.func.vmap(operation)(x[None])
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, torch.ones_like(x))
+        with pytest.raises(DSLTypeError, match="computes no tangents"):
+            operation(dual)
 
 
 @pytest.mark.slow

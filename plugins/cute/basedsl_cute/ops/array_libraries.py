@@ -78,16 +78,20 @@ class ArrayLibrary(ABC):
         made[..., :columns] = x
         return made
 
-    def check_transforms(self, operation: str) -> None:  # noqa: B027
-        """Raise DSLTypeError within a transform of the library's whose arrays have no memory. Not
-        for calls that a compiler traces.
-        """
-
     def records(self, *arrays: Any) -> bool:
         """True if a call is to be recorded: the library computes gradients of one of the arrays
-        (None for one that is left out), or compiles the caller.
+        (None for one that is left out), or compiles the caller. Raises DSLTypeError for one of a
+        transform of the library's that a call takes no part in.
         """
         return False
+
+    def is_on_host(self, x: Any) -> bool:
+        """True if the host can read the elements of an array at once."""
+        return False
+
+    def elements(self, x: Any) -> np.ndarray | None:
+        """The elements of an array that is on the host, else None."""
+        return None
 
     def stream(self, x: Any) -> int:
         """The CUstream that the library currently uses for the device of `x`; 0 for the CPU."""
@@ -114,6 +118,13 @@ class _NumPy(ArrayLibrary):
 
     def compact(self, x: Any) -> Any:
         return np.ascontiguousarray(x)
+
+    def is_on_host(self, x: Any) -> bool:
+        return True
+
+    def elements(self, x: Any) -> np.ndarray | None:
+        found: np.ndarray = x
+        return found
 
 
 class _CuPy(ArrayLibrary):
@@ -152,7 +163,9 @@ class _Torch(ArrayLibrary):
         self._is_grad_enabled = torch.is_grad_enabled
         self._is_compiling = torch.compiler.is_compiling
         functorch = getattr(torch._C, "_functorch", None)
-        self._transforms = getattr(functorch, "peek_interpreter_stack", None)
+        self._transforms = getattr(functorch, "peek_interpreter_stack", lambda: None)
+        self._is_wrapped = getattr(functorch, "is_functorch_wrapped_tensor", lambda x: True)
+        self._forward_mode = torch.autograd.forward_ad
         self._describe: Any = None  # made later: a compiler may trace this
 
     def key(self, x: Any) -> Hashable:
@@ -186,6 +199,7 @@ class _Torch(ArrayLibrary):
             try:
                 address = x.data_ptr()
             except RuntimeError:  # of sparse and nested tensors
+                self._check_unwrapped(x)
                 raise DSLTypeError(
                     f"a tensor of layout {x.layout} has no elements at strides",
                     hint="pass x.to_dense(), or x.to_padded_tensor(0) of a nested one",
@@ -200,20 +214,32 @@ class _Torch(ArrayLibrary):
     def records(self, *arrays: Any) -> bool:
         if self._is_compiling():
             return True
+        if self._transforms() is not None:
+            for x in arrays:
+                self._check_unwrapped(x)
+        if self._forward_mode._current_level >= 0 and any(map(self._has_tangent, arrays)):
+            raise DSLTypeError(
+                "this computes no tangents, and an operand has one",
+                hint="call backward: there are no derivatives in forward mode",
+            )
         if self._is_grad_enabled():
             for x in arrays:
                 if x is not None and getattr(x, "requires_grad", False):
                     return True
         return False
 
-    def check_transforms(self, operation: str) -> None:
-        # `torch.func.grad`, `vmap` and their like.
-        if self._transforms is None or self._transforms() is None:
-            return
-        raise DSLTypeError(
-            f"{operation} takes no part in transforms of torch.func (grad, vmap, jvp ..)",
-            hint="for vmap, make the mapped mode one of the batches; for gradients, call backward",
-        )
+    def _check_unwrapped(self, x: Any) -> None:
+        """Raise DSLTypeError for a tensor that a transform has made, which has no memory."""
+        if isinstance(x, self.torch.Tensor) and self._is_wrapped(x):
+            raise DSLTypeError(
+                "this takes no part in transforms of torch.func (grad, vmap, jvp ..)",
+                hint="for vmap, make the mapped mode one of the batches; for gradients, call "
+                "backward",
+            )
+
+    def _has_tangent(self, x: Any) -> bool:
+        is_tensor = isinstance(x, self.torch.Tensor)
+        return is_tensor and self._forward_mode.unpack_dual(x).tangent is not None
 
     def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
         # A third of the time that `torch.empty` takes with a dtype and a device.
@@ -237,6 +263,12 @@ class _Torch(ArrayLibrary):
 
     def compact(self, x: Any) -> Any:
         return x.contiguous()
+
+    def is_on_host(self, x: Any) -> bool:
+        return bool(x.is_cpu)
+
+    def elements(self, x: Any) -> np.ndarray | None:
+        return x.numpy() if self.is_on_host(x) else None
 
     def stream(self, x: Any) -> int:
         if not x.is_cuda:
@@ -274,7 +306,15 @@ def _library_class(kind: Any, operation: str) -> type[ArrayLibrary]:
         return _Torch
     if kind.__name__ == "ndarray" and kind.__module__.split(".")[0] == "cupy":
         return _CuPy
+    if kind.__module__.split(".")[0] in ("jax", "jaxlib"):  # beside others
+        raise DSLTypeError(
+            f"{operation}: an array of JAX beside those of another library",
+            hint="pass arrays of one library: np.asarray(x), torch.from_dlpack(x) ..",
+        )
+    hint = "wrap it without a copy: torch.from_dlpack(x) or cupy.from_dlpack(x)"
+    if not hasattr(kind, "__dlpack__"):
+        hint = "make an array of it: np.asarray(x), torch.tensor(x) .."
     raise DSLTypeError(
-        f"{operation} takes arrays of PyTorch, CuPy or NumPy, not {with_article(kind)}",
-        hint="wrap it without a copy: torch.from_dlpack(x) or cupy.from_dlpack(x)",
+        f"{operation} takes arrays of PyTorch, CuPy, JAX or NumPy, not {with_article(kind)}",
+        hint=hint,
     )

@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from basedsl import DSLTypeError
+
 _PLAIN = frozenset(
     (torch.Tensor, torch.nn.Parameter, type(None), str, bool, int, float)
 )  # types of inputs that have no part in the call but their values
@@ -50,6 +52,7 @@ class TorchOperation:
             found = without_gradients(*inputs)
             return found if fill is None else fill(found, *inputs)
 
+        self._name = name
         self._run = without_gradients
         self._run_as_it_is = run
         self._operation: Any = torch.library.custom_op(
@@ -64,6 +67,8 @@ class TorchOperation:
 
     def __call__(self, *inputs: Any) -> Any:
         if not _is_short(inputs):
+            if not torch.compiler.is_compiling():
+                self._check(inputs)
             return self._operation(*inputs)
         if not torch.is_grad_enabled():
             return self._run_as_it_is(*inputs)
@@ -72,6 +77,17 @@ class TorchOperation:
         if self._function is None:
             return self._operation(*inputs)  # says that it has no gradient
         return self._apply(*inputs)
+
+    def _check(self, inputs: tuple[Any, ...]) -> None:
+        """Raise DSLTypeError for inputs that PyTorch's dispatcher would refuse with all they hold:
+        arrays of other libraries, and functions.
+        """
+        for x in inputs:
+            if callable(x) or (hasattr(x, "__array__") and not isinstance(x, torch.Tensor)):
+                raise DSLTypeError(
+                    f"{self._name} of tensors that require gradients takes no {type(x).__name__}",
+                    hint="pass tensors of PyTorch, or call it under torch.no_grad()",
+                )
 
 
 def _function_of(name: str, run: Any, setup: Any, backward: Any) -> Any:

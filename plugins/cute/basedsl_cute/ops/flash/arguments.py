@@ -7,6 +7,8 @@ import operator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError, from_dlpack
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
@@ -154,7 +156,14 @@ class Lengths(NamedTuple):
     table: Any = None
 
     def check(self, lib: ArrayLibrary) -> None:
-        """Raise DSLTypeError for what is no array of Int32 of the library, with its modes."""
+        """Raise DSLTypeError for what is no array of Int32 of the library, with its modes, and for
+        keys that are both packed and in pages.
+        """
+        if self.starts_k is not None and self.table is not None:
+            raise DSLTypeError(
+                "attention: cu_seqlens_k is for packed keys, and block_table for pages",
+                hint="seqused_k has the keys of each sequence in pages",
+            )
         for name, x, modes in zip(LENGTHS, self, (1, 1, 1, 2), strict=True):
             if x is None:
                 continue
@@ -168,8 +177,10 @@ class Lengths(NamedTuple):
                 )
 
 
-def most_of_a_sequence(name: str, given: Any, rows: int) -> int:
-    """The most queries or keys of a sequence: `rows` for None. DSLTypeError for no count."""
+def most_of_a_sequence(name: str, given: Any, rows: int, packed: bool) -> int:
+    """The most queries or keys of a sequence: at most `rows`, as for None. DSLTypeError for no
+    count, or for fewer than the sequences have that are not packed.
+    """
     if given is None:
         return rows
     try:
@@ -180,7 +191,12 @@ def most_of_a_sequence(name: str, given: Any, rows: int) -> int:
         raise DSLTypeError(
             f"attention: {name}={given!r}", hint="pass the number of rows of the longest sequence"
         )
-    return count
+    if not packed and count < rows:
+        raise DSLTypeError(
+            f"attention: {name}={count}, and sequences have {rows} rows",
+            hint=f"it goes with {name.replace('max_seqlen', 'cu_seqlens')}; leave it out",
+        )
+    return min(count, rows)
 
 
 def check_layout(layout: Any) -> None:
@@ -207,13 +223,19 @@ def extents_of(operands: dict[str, AttentionOperand], lengths: Lengths) -> Exten
         raise DSLTypeError(f"attention: heads of q have {given[0]} elements, those of k {given[1]}")
     if (keys, key_heads, batches_k) != (keys_v, heads_v, batches_v):
         raise DSLTypeError("attention: k and v differ in length, heads or batches")
-    if not key_heads or heads % key_heads:
+    if not key_heads or heads % key_heads or not heads:
         raise DSLTypeError(f"attention: {key_heads} heads of keys cannot serve {heads} of queries")
     for name, extent in (("q and k", head), ("v", head_v)):
         if not 0 < extent <= MOST_OF_A_HEAD:
             raise DSLTypeError(
                 f"attention: heads of {extent} elements ({name}) have no kernel",
                 hint=f"1 to {MOST_OF_A_HEAD} have",
+            )
+    for name, x in zip(LENGTHS, (starts, starts_k), strict=False):
+        if x is not None and not x.shape[0]:
+            raise DSLTypeError(
+                f"attention: {name} is empty",
+                hint="where each sequence begins, and the end of the last one: 0 alone for none",
             )
     if starts is not None:
         batches = starts.shape[0] - 1
@@ -248,8 +270,8 @@ def variant_of(
     """
     causal = normalised_causal(causal)
     left, right = normalised_window(window)
-    if softcap is not None and not float(softcap) > 0:
-        raise DSLTypeError(f"attention: softcap={softcap!r} is not above 0")
+    if softcap is not None:
+        softcap = _positive("softcap", softcap, "pass a number, or None for no cap")
     if causal:
         right = 0 if right is None else min(right, 0)
     own_score = Captured.of(score, "score")
@@ -267,7 +289,7 @@ def variant_of(
         left,
         right,
         causal == "top-left",
-        None if softcap is None else float(softcap),
+        softcap,
         own_score,
         own_mask,
         alibi is not None,
@@ -295,8 +317,10 @@ def normalised_window(window: Any) -> tuple[int | None, int | None]:
 
 def normalised_causal(causal: bool | str) -> str:
     """Return "bottom-right", "top-left" or, for no mask, the empty string."""
-    found = ("bottom-right" if causal else "") if isinstance(causal, bool) else causal
-    if found not in ("", "bottom-right", "top-left"):
+    found = causal
+    if isinstance(causal, bool | np.bool_):
+        found = "bottom-right" if causal else ""
+    if not isinstance(found, str) or found not in ("", "bottom-right", "top-left"):
         raise DSLTypeError(f"causal={causal!r}", hint='True, False, "bottom-right" or "top-left"')
     return found
 
@@ -402,15 +426,34 @@ def scale_of(scale: Any, head: int) -> float:
     """The factor of the products: 1 / sqrt(head) for None. DSLTypeError unless it is positive."""
     if scale is None:
         return float(1 / math.sqrt(head))
+    # The largest product is taken for the largest score.
+    return _positive("scale", scale, "pass a number, or None; negate q, or pass zeros for it")
+
+
+def _positive(name: str, given: Any, hint: str) -> float:
+    """A positive, finite number as a float; DSLTypeError for anything else."""
+    if getattr(given, "requires_grad", False) and library(given).records(given):
+        check_constant(name, given)
     try:
-        number = math.nan if isinstance(scale, str | bool) else float(scale)
-    except (TypeError, ValueError):
+        number = math.nan if isinstance(given, str | bool | np.bool_) else float(given)
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if math.isnan(number):
-        raise DSLTypeError(f"attention: scale={scale!r}", hint="pass a number, or None")
-    if not 0 < number < math.inf:  # the largest product is taken for the largest score
-        raise DSLTypeError(
-            f"attention: scale={scale!r} is not positive and finite",
-            hint="negate q, or pass zeros for it",
-        )
+    if not 0 < number < math.inf:
+        raise DSLTypeError(f"attention: {name}={given!r} is not positive and finite", hint=hint)
     return number
+
+
+# What to write instead of an option that is learned.
+_LEARNED = {
+    "scale": "multiply q by it, or detach it",
+    "softcap": "detach it",
+    "alibi": "pass a bias, whose gradient is computed, or detach it",
+}
+
+
+def check_constant(name: str, x: Any) -> None:
+    """Raise DSLTypeError for an option that requires a gradient, which it would not get."""
+    if getattr(x, "requires_grad", False):
+        raise DSLTypeError(
+            f"attention: {name} requires a gradient, and gets none", hint=_LEARNED[name]
+        )

@@ -21,6 +21,7 @@ from basedsl_cute.ops.flash.arguments import (
     HALVES,
     AttentionOperand,
     Extents,
+    Lengths,
     check_layout,
     extents_of,
     most_of_a_sequence,
@@ -33,6 +34,7 @@ from basedsl_cute.ops.flash.arguments import (
 from basedsl_cute.ops.flash.combine import combine
 from basedsl_cute.ops.flash.few_queries import with_key_warps, with_splits
 from basedsl_cute.ops.flash.gradients import attention_backward
+from basedsl_cute.ops.flash.host_lengths import check_values
 from basedsl_cute.ops.flash.plan import (
     AttentionPlan,
     GivenArrays,
@@ -41,8 +43,10 @@ from basedsl_cute.ops.flash.plan import (
     plan_of,
     plans,
 )
+from basedsl_cute.ops.flash.rows_of_no_sequence import clear
 from basedsl_cute.ops.flash.turn import turn
 from basedsl_cute.ops.flash.variant import Variant
+from basedsl_cute.ops.gemm.footprint import check_elements_apart
 from basedsl_cute.ops.hopper import attention as hopper
 from basedsl_cute.ops.jax_arrays import is_jax
 from basedsl_cute.ops.plan_cache import same_static
@@ -104,7 +108,9 @@ def attention(
         mask: a function `mask(batch, head, q, k)` that says if a query sees a key.
         cu_seqlens_q, cu_seqlens_k: Int32 arrays of where each sequence begins, and the end, for
             packed sequences of any lengths: `q`, `k`, `v` are (total, heads, head) then. Rows of
-            no sequence are not written.
+            no sequence are not written, but are zeros where gradients are recorded. Places beyond
+            the arrays are errors where these are the host's; on a GPU nothing checks them, nor
+            the four below.
         max_seqlen_q, max_seqlen_k: the most queries and keys of a sequence, if they are packed;
             by default all.
         seqused_k: an Int32 array of the number of keys of each sequence.
@@ -174,7 +180,6 @@ def attention(
             causal, window, softcap, layout, score, mask,
         )  # fmt: skip
         return found if return_lse else found[0]
-    lib.check_transforms("attention")
     # As `GivenArrays` and `Options`, which take longer to make.
     arrays = (
         q, k, v, out, cu_seqlens_q, cu_seqlens_k, seqused_k, block_table, alibi, sinks, bias,
@@ -182,6 +187,7 @@ def attention(
     )  # fmt: skip
     options = (
         scale, causal, window, softcap, max_seqlen_q, max_seqlen_k, layout, return_lse, config,
+        False,
     )  # fmt: skip
     return planned(lib, arrays, options, score, mask)
 
@@ -196,6 +202,10 @@ def planned(
     """Attention without gradients of the arrays `given` (see `GivenArrays`) with `options` (see
     `Options`), by the plan of a call like it, if there was one.
     """
+    starts_q, starts_k, used, table = given[4:8]
+    if not (starts_q is starts_k is used is table is None) and lib.is_on_host(given[0]):
+        q, k = given[:2]
+        check_values(lib, Lengths(*given[4:8]), q, k, options[4:6], options[6])
     return by_plan(plans, _plan, _launch, lib, given, options, score, mask)
 
 
@@ -209,11 +219,12 @@ def _plan(
     check_layout(options.layout)
     lengths = given.lengths
     lengths.check(lib)
-    packed = lengths.starts_q is not None
+    packed, packed_k = lengths.starts_q is not None, lengths.starts_k is not None
+    uneven_k = packed_k or lengths.used is not None
     dtypes = (*HALVES, cute.Float8E4M3FN)
     operands = operands_of(
         lib, given.q, given.k, given.v, options.layout, packed,
-        lengths.starts_k is not None, lengths.table, dtypes,
+        packed_k, lengths.table, dtypes,
     )  # fmt: skip
     extents = extents_of(operands, lengths)
     variant, bias, captured = variant_of(
@@ -223,7 +234,8 @@ def _plan(
     q = operands["q"]
     of_scores, of_values, scales = scales_of(lib, given.scales, extents, q.dtype)
     factor = scale_of(options.scale, q.head) * of_scores
-    longest = most_of_a_sequence("max_seqlen_q", options.max_seqlen_q, extents.queries)
+    longest = most_of_a_sequence("max_seqlen_q", options.max_seqlen_q, extents.queries, packed)
+    most_of_a_sequence("max_seqlen_k", options.max_seqlen_k, extents.keys, uneven_k)
     is_dense = all(x is None for x in lengths)
     page = None if lengths.table is None else operands["k"].shape[0]
     config, out = options.config, given.out
@@ -264,6 +276,7 @@ def _plan(
             extents.head_v,
             variant if score or mask else same_static(variant),
             same_static(config),
+            packed and options.clears,
         ),
         options,
         extents.batches * longest * extents.heads > 0,
@@ -482,6 +495,7 @@ def _check_out(lib: ArrayLibrary, q: Any, out: Any, dtype: Any, head_v: int) -> 
         raise DSLTypeError(
             f"attention: out is {tuple(out.shape)} of {out.dtype}, not {shape} of {dtype}"
         )
+    check_elements_apart(ArrayRecord.of(out, "out"))
 
 
 @cute.jit
@@ -507,6 +521,7 @@ def _launch(
     head_v: cute.Constexpr,
     variant: cute.Constexpr,
     config: cute.Constexpr,
+    clears: cute.Constexpr,
     stream: cute.Int64,
 ):
     on = cute.Stream(stream.ir_value())
@@ -531,3 +546,5 @@ def _launch(
             combine(parts, logs, target, lse, config.splits, config.overlap, on)
         else:
             kernel(q, k, v, target, lse, *operands, variant, config, on)
+    if cute.const_expr(clears):
+        clear((target,), lengths[0], on)

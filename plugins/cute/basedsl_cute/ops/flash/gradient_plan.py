@@ -118,6 +118,9 @@ class GradientPlan(Repeatable):
                 captured, *self.rest, *self.static, lib.stream(q),
             )  # fmt: skip
             self.launch(launch, every, may_repeat=not captured)
+        else:
+            for x in made:
+                x[...] = 0  # rows of no sequence, if there are any
         of_q, of_k, of_v = (
             x if one.shape[-1] == head else lib.compact(x[..., :head])
             for x, one, head in zip(made, self.grads, self.heads, strict=True)

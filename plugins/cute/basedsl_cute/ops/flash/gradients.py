@@ -19,6 +19,7 @@ from basedsl_cute.ops.flash.arguments import (
     Lengths,
     aligned_heads,
     broadcast_bias,
+    check_array,
     check_layout,
     extents_of,
     heads_view,
@@ -35,7 +36,9 @@ from basedsl_cute.ops.flash.gradient_plan import (
     Workspace,
     gradient_plans,
 )
+from basedsl_cute.ops.flash.host_lengths import check_values
 from basedsl_cute.ops.flash.plan import NewArray, by_plan
+from basedsl_cute.ops.flash.rows_of_no_sequence import clear
 from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention_backward as hopper
 from basedsl_cute.ops.plan_cache import same_static
@@ -107,6 +110,10 @@ def planned_gradients(
     """The gradients for the arrays `given` (see `GivenGradients`) with `options` (see
     `GradientOptions`), by the plan of a call like it, if there was one.
     """
+    starts_q, starts_k = given[7:9]
+    if not (starts_q is starts_k is None) and lib.is_on_host(given[0]):
+        q, k = given[:2]
+        check_values(lib, Lengths(starts_q, starts_k), q, k, options[4:6], options[6])
     found: tuple[Any, Any, Any] = by_plan(
         gradient_plans, _plan, _launch, lib, given, options, score, mask
     )
@@ -133,6 +140,14 @@ def _plan(
         (given.alibi, given.sinks, given.bias), score, mask, extents, lib,
     )  # fmt: skip
     out, grad, lse = given.out, given.grad, given.lse
+    for name, x in (("out", out), ("grad", grad), ("lse", lse), ("grad_bias", grad_bias)):
+        if x is not None or name != "grad_bias":
+            check_array(lib, name, x)
+    wanted = (*q.shape[:-1], operands["v"].head)
+    if tuple(out.shape) != wanted or out.dtype != q.dtype:
+        raise DSLTypeError(
+            f"attention: out is {tuple(out.shape)} of {out.dtype}, not {wanted} of {q.dtype}"
+        )
     if tuple(grad.shape) != tuple(out.shape) or grad.dtype != q.dtype:
         raise DSLTypeError(
             f"attention: grad is {tuple(grad.shape)} of {grad.dtype}, not {tuple(out.shape)} "
@@ -167,6 +182,8 @@ def _plan(
     if grad_bias is not None:
         if given.bias is None or tuple(grad_bias.shape) != tuple(given.bias.shape):
             raise DSLTypeError("attention: grad_bias has not the extents of bias")
+        if grad_bias.dtype != f32:
+            raise DSLTypeError(f"attention: grad_bias is of {grad_bias.dtype}, not {f32}")
         bias_view = broadcast_bias(grad_bias, extents)
     widths = (extents.head, extents.head, extents.head_v)
     of_q, of_k, of_v = (
@@ -184,8 +201,8 @@ def _plan(
         (
             scale_of(options.scale, of_heads[0]),
             extents.batches,
-            most_of_a_sequence("max_seqlen_q", options.max_seqlen_q, extents.queries),
-            most_of_a_sequence("max_seqlen_k", options.max_seqlen_k, extents.keys),
+            most_of_a_sequence("max_seqlen_q", options.max_seqlen_q, extents.queries, packed),
+            most_of_a_sequence("max_seqlen_k", options.max_seqlen_k, extents.keys, packed_k),
         ),
         (
             extents.head,
@@ -259,3 +276,7 @@ def _launch(
         sizes = (batches, longest, longest_keys)
         options = (lengths, extras, scale, *sizes, variant, config, on)
         ampere.backward(*given, *workspaces, *grads, grad_bias, *options)
+    if cute.const_expr(lengths[0] is not None):
+        clear((grad_q,), lengths[0], on)
+    if cute.const_expr(lengths[1] is not None):
+        clear((grad_k, grad_v), lengths[1], on)

@@ -55,7 +55,9 @@ class GivenArrays(NamedTuple):
 
 
 class Options(NamedTuple):
-    """The options of a call that are no arrays, as `attention` has them."""
+    """The options of a call that are no arrays, as `attention` has them. With `clears`, rows of no
+    sequence become zeros, as what is recorded for gradients needs.
+    """
 
     scale: Any
     causal: Any
@@ -66,6 +68,7 @@ class Options(NamedTuple):
     layout: Any
     return_lse: Any
     config: Any
+    clears: Any
 
 
 class NewArray(NamedTuple):
@@ -154,6 +157,8 @@ class AttentionPlan(Repeatable):
         lse = None if self.lse is None else self.lse.make(lib, q)
         if self.launches:
             self._launch_all(launch, lib, GivenArrays(*given), captured, result, lse)
+        elif self.static[-1]:  # rows of no sequence are to be zeros
+            result[...] = 0
         if is_padded:
             found = result[..., : self.head_v]
             if out is None:
@@ -305,7 +310,7 @@ def plan_of(
     """The plan of a call: its new arrays, and how the kernels see all. DSLTypeError for an `out`
     whose rows they cannot write.
     """
-    config, q = static[-1], given.q
+    config, q = static[3], given.q
     packed = given.lengths.starts_q is not None
     head_v, width = operands["v"].head, extents.head_v
     dtype = lib.dtype(cute.BFloat16) if operands["q"].dtype.width == 8 else q.dtype

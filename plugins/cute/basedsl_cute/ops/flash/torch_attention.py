@@ -18,6 +18,7 @@ import torch
 from basedsl import DSLTypeError
 from basedsl_cute.ops.array_libraries import library
 from basedsl_cute.ops.flash.arguments import (
+    check_constant,
     check_layout,
     normalised_causal,
     normalised_window,
@@ -53,8 +54,9 @@ def differentiable(
     first: up to `cu_seqlens_k`, and up to `scale`.
     """
     is_compiled = torch.compiler.is_compiling()
-    if not is_compiled:
-        library(tensors[0], "attention").check_transforms("attention")
+    if torch.is_grad_enabled():
+        for name, x in (("scale", numbers[2]), ("softcap", softcap), ("alibi", tensors[4])):
+            check_constant(name, x)
     left, right = normalised_window(window)
     options = (normalised_causal(causal), left, right, softcap, layout)
     if score is None and mask is None:
@@ -90,7 +92,7 @@ def _run(
 ) -> Any:  # fmt: skip
     """The result, and the logarithms of sums."""
     given = (q, k, v, None, starts_q, starts_k, None, None, alibi, sinks, bias, None, None, None)
-    options = (scale, causal, (left, right), softcap, most_q, None, layout, True, None)
+    options = (scale, causal, (left, right), softcap, most_q, most_k, layout, True, None, True)
     return planned(library(q, "attention"), given, options, score, mask)
 
 

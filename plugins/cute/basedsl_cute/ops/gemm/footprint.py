@@ -10,6 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from basedsl import ArrayRecord, DSLTypeError
+
+
+def check_elements_apart(out: ArrayRecord) -> None:
+    """Raise DSLTypeError for an array to be written of which two elements share memory."""
+    end = 1
+    for stride, extent in sorted(zip(map(abs, out.strides), out.shape, strict=True)):
+        if extent > 1 and stride < end:
+            raise DSLTypeError(
+                f"out of {out.shape} with strides {out.strides} has elements that share memory",
+                hint="pass another array, or none",
+            )
+        end += (extent - 1) * stride
+
 
 @dataclass(frozen=True)
 class Footprint:

@@ -26,7 +26,7 @@ from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
 from basedsl_cute.ops.array_libraries import ArrayLibrary
 from basedsl_cute.ops.blackwell import config as blackwell
-from basedsl_cute.ops.gemm.footprint import Footprint
+from basedsl_cute.ops.gemm.footprint import Footprint, check_elements_apart
 from basedsl_cute.ops.gemm.matrix_views import MatrixView, spaced, view_of
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import heuristics, parallel_split_k, split_k_gemm
@@ -425,14 +425,7 @@ def checked_out(out: Any, shape: tuple[int, ...], asked: Any) -> Any:
         )
     if host.readonly:
         raise DSLTypeError("out is read-only", hint="pass another array, or none")
-    end = 1
-    for stride, extent in sorted(zip(map(abs, host.strides), host.shape, strict=True)):
-        if extent > 1 and stride < end:
-            raise DSLTypeError(
-                f"out of {host.shape} with strides {host.strides} has elements that share memory",
-                hint="pass another array, or none",
-            )
-        end += (extent - 1) * stride
+    check_elements_apart(host)
     return kind
 
 
