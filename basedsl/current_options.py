@@ -16,7 +16,8 @@ class CurrentOptions:
 
     def __init__(self, language: Language) -> None:
         self._language = language
-        self._known: tuple[Environment, Options] | None = None
+        self._known: tuple[Environment, Options, int] | None = None
+        self._numbers: dict[Options, int] = {}
 
     @property
     def record(self) -> type[Options]:
@@ -32,9 +33,22 @@ class CurrentOptions:
         if known is None or not known[0].holds():
             environment = Environment()
             record = self.record
-            known = self._known = environment, record.from_environment()
-            _warn_of_unknown(record, known[1])
+            found = record.from_environment()
+            number = self._numbers.setdefault(found, len(self._numbers))
+            known = self._known = environment, found, number
+            _warn_of_unknown(record, found)
         return known[1]
+
+    def number(self) -> int:
+        """Return a number for the options as the environment sets them, the same for equal ones: a
+        part of a key that is cheaper than they are.
+        """
+        known = self._known
+        if known is None or not known[0].holds():
+            self.read()
+            known = self._known
+            assert known is not None
+        return known[2]
 
 
 def _warn_of_unknown(record: type[Options], options: Options) -> None:

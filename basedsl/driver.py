@@ -48,6 +48,7 @@ class Driver:
         self.disk = Disk(language)
         self.counts: Counter[str] = Counter()
         self._current_options = CurrentOptions(language)
+        self.options_number = self._current_options.number
 
     def call(self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a @jit function from Python."""

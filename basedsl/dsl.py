@@ -71,6 +71,13 @@ class DSL(Generic[L]):
         return self.driver.options
 
     @property
+    def options_number(self) -> Callable[[], int]:
+        """The function that returns a number for `options`, the same for equal ones, which is much
+        cheaper: a part of a key for what was made with them.
+        """
+        return self.driver.options_number
+
+    @property
     def mlir(self) -> MLIRContext:
         """The language's MLIR bindings and its one context."""
         return self.driver.mlir

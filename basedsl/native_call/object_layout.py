@@ -22,7 +22,12 @@ WORD = 8
 
 def word(address: int) -> int:
     """The 8 bytes at `address`."""
-    return ctypes.c_uint64.from_address(address).value
+    return word_at(address).value
+
+
+def word_at(address: int) -> ctypes.c_uint64:
+    """The place of 8 bytes, whose `value` is what they are then."""
+    return ctypes.c_uint64.from_address(address)
 
 
 @functools.cache

@@ -19,7 +19,8 @@ class Environment:
         self._offset = None if self._table is None else object_layout.dict_version_offset()
         if self._offset is not None:
             self._at = id(self._table) + self._offset
-            self._version = object_layout.word(self._at)
+            self._word = object_layout.word_at(self._at)
+            self._version = self._word.value
         self._copy = dict(os.environ if self._table is None else self._table)
         self._holds = self.holds  # native code has its address
 
@@ -27,7 +28,7 @@ class Environment:
         """Return True if no variable has changed since."""
         if os.environ is not self._owner:
             return False
-        if self._offset is not None and object_layout.word(self._at) == self._version:
+        if self._offset is not None and self._word.value == self._version:
             return True
         return bool(self._copy == (os.environ if self._table is None else self._table))
 

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import basedsl_cute as cute
 from basedsl_cute.dsl.cute import CUTE
-from basedsl_cute.hardware.targets import ENVIRONMENT_VARIABLE
 
 MOST_PLANS = 4096
 
 T = TypeVar("T")
 
 
-def asked_target() -> Any:
-    """Return the target that the environment asks for, as a part of a key. With the arrays' device
-    it tells targets apart, and is a tenth of asking the driver.
-    """
-    # Python's dictionary below `os.environ` is asked in a tenth of the time, where it is known.
-    if _table is not None and os.environ is _environ:
-        return _table.get(_variable)
-    return os.environ.get(ENVIRONMENT_VARIABLE)
-
-
-_environ = os.environ
-_variable: Any = os.fsencode(ENVIRONMENT_VARIABLE)
-_table = getattr(os.environ, "_data", None)
-if not isinstance(_table, dict) or os.name != "posix":
-    _table = None
+# A number for the options that the environment sets now, the target among them, as a part of a key:
+# plans that were made with others are not taken.
+asked_options = CUTE.options_number
 
 
 class PlanCache(dict[Any, T]):

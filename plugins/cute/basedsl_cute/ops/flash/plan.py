@@ -20,7 +20,7 @@ from basedsl_cute.ops.flash.arguments import (
     heads_view,
     reach_of,
 )
-from basedsl_cute.ops.plan_cache import PlanCache, Repeatable, asked_target
+from basedsl_cute.ops.plan_cache import PlanCache, Repeatable, asked_options
 
 
 class GivenArrays(NamedTuple):
@@ -268,7 +268,7 @@ def by_plan(
     key = None
     if described is not None:
         keys, addresses = described
-        key = keys, options, asked_target()
+        key = keys, options, asked_options()
         try:
             plan = kept.get(key)
         except TypeError:  # an option cannot be hashed

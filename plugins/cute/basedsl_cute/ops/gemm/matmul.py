@@ -48,7 +48,7 @@ from basedsl_cute.ops.gemm.tuning import TUNE, fastest_config, microseconds
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import parallel_split_k, split_k_gemm
 from basedsl_cute.ops.jax_arrays import is_jax
-from basedsl_cute.ops.plan_cache import PlanCache, asked_target
+from basedsl_cute.ops.plan_cache import PlanCache, asked_options
 
 
 @explains_arguments
@@ -162,7 +162,7 @@ def matmul(
         out_dtype,
         tf32,
         config,
-        asked_target(),
+        asked_options(),
     )
     try:
         plan = _plans.get(key)
@@ -531,7 +531,7 @@ def _compiled(
         return lambda *arguments: product(*arguments, problem)
     kinds = tuple(tensor_argument(x, None, "") for x in arrays)
     more = tuple(tensor_argument(x, None, "") if is_array(x) else type(x) for x in extras)
-    key = (problem, kinds, more, current_target().name)
+    key = (problem, kinds, more, current_target().name, asked_options())
     found = _kernels.get(key)
     if found is None:
         found = _kernels[key] = cute.compile(product, *arrays, extras, blocks, 0, problem)

@@ -8,7 +8,7 @@ import basedsl_cute as cute
 from basedsl import ArrayRecord, from_dlpack
 from basedsl_cute import arch
 from basedsl_cute.ops.array_libraries import library
-from basedsl_cute.ops.plan_cache import PlanCache, asked_target
+from basedsl_cute.ops.plan_cache import PlanCache, asked_options
 
 THREADS = 256
 
@@ -40,7 +40,7 @@ def fill(launch: Any, given: tuple[Any, ...], results: int, static: Any, *more: 
         vector //= 2
     items, stream = count // vector, lib.stream(given[0])
     arrays = (*given, *more, *found)
-    key = (launch, static, vector, asked_target(), *map(lib.key, arrays))
+    key = (launch, static, vector, asked_options(), *map(lib.key, arrays))
     compiled = _compiled.get(key)
     if compiled is None:
         made = cute.compile(launch, *arrays, items, static, vector, stream)

@@ -37,7 +37,7 @@ from basedsl_cute.ops.layer.rows import (
     store_row,
     this_row,
 )
-from basedsl_cute.ops.plan_cache import PlanCache, asked_target, launch_plan
+from basedsl_cute.ops.plan_cache import PlanCache, asked_options, launch_plan
 
 
 @explains_arguments
@@ -109,7 +109,7 @@ def norm_backward(
     key = (
         operation,
         None if bias is None else bias.dtype,
-        asked_target(),
+        asked_options(),
         lib.key(grad),
         lib.key(z),
         None if weight is None else lib.key(weight),
@@ -222,7 +222,7 @@ def norm_into(
                 hint="pass arrays of one library",
             )
     keys = [None if other is None else lib.key(other) for other in given]
-    key = (operation, asked_target(), *keys, *map(lib.key, out or ()))
+    key = (operation, asked_options(), *keys, *map(lib.key, out or ()))
     plan = _plans.get(key)
     if plan is None:
         plan = _plans.keep(key, _forward_plan(lib, operation, x, weight, bias, residual, out or ()))

@@ -18,7 +18,7 @@ from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.jax_arrays import is_jax
 from basedsl_cute.ops.layer.rows import element_type
-from basedsl_cute.ops.plan_cache import PlanCache, asked_target
+from basedsl_cute.ops.plan_cache import PlanCache, asked_options
 
 _THREADS = 256
 
@@ -63,7 +63,7 @@ def rotary_into(y: Any, x: Any, cos: Any, sin: Any, interleaved: bool, inverse: 
     """Write what `rotary` computes to `y`, an array like `x`, or to a new one, and return it."""
     lib = library(x, "rotary")
     out = None if y is None else lib.key(y)
-    key = (lib.key(x), lib.key(cos), lib.key(sin), out, interleaved, inverse, asked_target())
+    key = (lib.key(x), lib.key(cos), lib.key(sin), out, interleaved, inverse, asked_options())
     found = _plans.get(key)
     if found is None:
         found = _plans.keep(key, _plan(lib, x, cos, sin, y, interleaved, inverse))

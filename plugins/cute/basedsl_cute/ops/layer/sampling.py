@@ -37,7 +37,7 @@ from basedsl_cute.ops.layer.rows import (
     this_row,
 )
 from basedsl_cute.ops.layer.softmax import exponentials
-from basedsl_cute.ops.plan_cache import PlanCache, asked_target, launch_plan
+from basedsl_cute.ops.plan_cache import PlanCache, asked_options, launch_plan
 
 _INFINITY = float("inf")
 _NOWHERE = 2.0**30  # an index beyond all rows
@@ -117,7 +117,7 @@ def draw(
         *(x is not None or n != off for x, n, off in zip(arrays, numbers, _OFF, strict=True))
     )
     keys = [None if x is None else lib.key(x) for x in (logits, found, *arrays, words)]
-    key = (asked_target(), wants, *keys)
+    key = (asked_options(), wants, *keys)
     plan = _plans.get(key)
     if plan is None:
         plan = _plans.keep(key, _plan(lib, logits, arrays, wants))

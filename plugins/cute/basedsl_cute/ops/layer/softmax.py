@@ -29,7 +29,7 @@ from basedsl_cute.ops.layer.rows import (
     store_row,
     this_row,
 )
-from basedsl_cute.ops.plan_cache import PlanCache, asked_target, launch_plan
+from basedsl_cute.ops.plan_cache import PlanCache, asked_options, launch_plan
 
 _INFINITY = float("inf")
 
@@ -95,7 +95,7 @@ _plans: PlanCache[_Plan] = PlanCache()
 def _call(lib: ArrayLibrary, launch: Any, given: tuple[Any, ...], out: Any) -> Any:
     """`out`, or a new array like the first of the given ones, which `launch` fills."""
     given_out = None if out is None else lib.key(out)
-    key = (launch, asked_target(), *map(lib.key, given), given_out)
+    key = (launch, asked_options(), *map(lib.key, given), given_out)
     plan = _plans.get(key)
     if plan is None:
         rows, columns = extents_of("softmax", "x", given[0])

@@ -36,7 +36,7 @@ from basedsl_cute.ops.layer.rows import (
     row_totals,
     this_row,
 )
-from basedsl_cute.ops.plan_cache import PlanCache, asked_target, launch_plan
+from basedsl_cute.ops.plan_cache import PlanCache, asked_options, launch_plan
 
 MOST = 1024
 """The largest k: all of them are compared with each other."""
@@ -91,7 +91,7 @@ def topk_into(found: TopK | None, x: Any, k: int, largest: bool) -> TopK:
     """
     lib = library(x, "topk")
     outputs = None if found is None else tuple(map(lib.key, found))
-    key = (lib.key(x), k, bool(largest), outputs, asked_target())
+    key = (lib.key(x), k, bool(largest), outputs, asked_options())
     plan = _plans.get(key)
     if plan is None:
         plan = _plans.keep(key, _plan(lib, x, k, bool(largest)))
