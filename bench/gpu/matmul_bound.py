@@ -36,6 +36,7 @@ from weak_products import staged
 import basedsl_cute as cute
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import tma, warpgroup
+from basedsl_cute.ops.gemm.operands import three_modes
 from basedsl_cute.ops.hopper.collective import (
     LoadParams,
     allocate_staged,
@@ -48,7 +49,6 @@ from basedsl_cute.ops.hopper.collective import (
     wait_for_predecessor,
 )
 from basedsl_cute.ops.hopper.config import HopperGemmKinds
-from basedsl_cute.ops.hopper.parallel_split_k import split_k
 from basedsl_cute.ops.hopper.split_k_gemm import Config, shared_tensors
 from basedsl_cute.utils.hopper_helpers import LayoutEnum
 from basedsl_cute.utils.tile_scheduler import (
@@ -114,6 +114,7 @@ def both_kernel(
     k_tiles: cute.Int32,
     kinds: cute.Constexpr,
     cfg: cute.Constexpr,
+    parts: cute.Constexpr,
 ):
     """Load all tiles, and multiply as many stages, whatever they hold by then."""
     arch.griddepcontrol_launch_dependents()
@@ -137,7 +138,7 @@ def both_kernel(
     if warp < 4:
         arch.setmaxregister_decrease(cfg.producer_registers)
         if warp == 0:
-            loads = LoadParams(loaded, load_a, tma_a, sa, load_b, tma_b, sb)
+            loads = LoadParams(loaded, load_a, tma_a, sa, load_b, tma_b, sb, parts > 1)
             producer_warp(loads, scheduler, work, k_tiles, cfg)
         elif warp == 1:
             release_stages(loaded, scheduler, work, k_tiles)
@@ -217,15 +218,15 @@ def run_both(
     parts: cute.Constexpr,
     cfg: cute.Constexpr,
 ):
-    a, b = split_k(a, parts), split_k(b, parts)
+    a, b = three_modes(a), three_modes(b)
     majors = (LayoutEnum.from_tensor(x) for x in (a, b))
     kinds = HopperGemmKinds(
         a.element_type, b.element_type, a.element_type, *majors, LayoutEnum.ROW_MAJOR, True
     )
     (load_a, tma_a), (load_b, tma_b) = tma_load_atoms(a, b, kinds, cfg, cfg.promotion)
     schedule, grid = tile_schedule((a.shape[0], b.shape[0], parts), processors, cfg)
-    k_tiles = cute.ceil_div(a.shape[1], cfg.tile[2])
-    both_kernel(load_a, tma_a, load_b, tma_b, out, schedule, k_tiles, kinds, cfg).launch(
+    k_tiles = cute.ceil_div(cute.ceil_div(a.shape[1], cfg.tile[2]), parts)
+    both_kernel(load_a, tma_a, load_b, tma_b, out, schedule, k_tiles, kinds, cfg, parts).launch(
         grid=grid,
         block=(cfg.threads, 1, 1),
         cluster=(*cfg.cluster, 1),

@@ -20,6 +20,9 @@ CASES = {
     "two parts": ((64, 64, 256), Config(2, PERSISTENT)),
     "ragged in M and N": ((72, 40, 192), Config(3, PERSISTENT)),
     "parts that end within a step of K": ((72, 40, 216), Config(3, PERSISTENT)),
+    "parts of one and two steps": ((72, 40, 296), Config(3, PERSISTENT)),
+    "a part without a step": ((72, 40, 328), Config(5, PERSISTENT)),
+    "parts of a prime number of steps": ((72, 40, 440), Config(3, SPLIT)),
     "parts that are split again": ((72, 40, 256), Config(2, SPLIT)),
     "more parts than are added at once": ((8, 16, 640), Config(20, SPLIT)),
     "sums that warps store": ((72, 40, 192), Config(3, replace(PERSISTENT, by_warps=True))),
@@ -113,7 +116,7 @@ def test_integers(sim):
 
 
 def test_what_has_no_parts(sim):
-    with pytest.raises(DSLTypeError, match="do not make 16 parts of whole 16 bytes"):
+    with pytest.raises(DSLTypeError, match="2 steps of 64, which do not make 16 parts"):
         matmul(normal(8, 72), normal(72, 8), config=Config(16, PERSISTENT))
     with pytest.raises(DSLTypeError, match="there are 2 batches"):
         matmul(normal(2, 8, 128), normal(2, 128, 8), config=Config(2, PERSISTENT))

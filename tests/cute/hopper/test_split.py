@@ -244,7 +244,7 @@ def test_what_is_chosen_fits(dtype, out):
             major = sm90.LayoutEnum.COL_MAJOR if swap else sm90.LayoutEnum.ROW_MAJOR
             c = out
             if kernel == "hopper parts":
-                cfg.check_parts(k, BITS[dtype])
+                cfg.check_parts(k)
                 cfg, c = cfg.gemm, cute.Float32
             check = hopper_gemm.check_config if isinstance(cfg, hopper_gemm.Config) else check_split
             check(HopperGemmKinds(dtype, dtype, c, None, None, major), cfg)
@@ -271,7 +271,7 @@ def test_what_is_chosen_for_random_products_fits():
         major = sm90.LayoutEnum.COL_MAJOR if turned else sm90.LayoutEnum.ROW_MAJOR
         kinds = HopperGemmKinds(dtype, dtype, OUT[out], None, None, major)
         if kernel == "hopper parts":
-            cfg.check_parts(k, BITS[dtype])
+            cfg.check_parts(k)
             cfg, kinds = cfg.gemm, replace(kinds, c=cute.Float32, major_c=sm90.LayoutEnum.ROW_MAJOR)
         check = hopper_gemm.check_config if isinstance(cfg, hopper_gemm.Config) else check_split
         check(kinds, cfg)

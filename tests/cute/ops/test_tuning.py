@@ -103,7 +103,7 @@ def test_what_is_measured_fits(bits, out):
             for cfg in every:
                 c, inner = out, cfg
                 if isinstance(cfg, parallel_split_k.Config):
-                    cfg.check_parts(shape[2], bits)
+                    cfg.check_parts(shape[2])
                     c, inner = cute.Float32, cfg.gemm
                 kinds = HopperGemmKinds(dtype, dtype, c, ROW, ROW, ROW)
                 is_split = isinstance(inner, split_k_gemm.Config)

@@ -222,7 +222,7 @@ def choose_kernel(
     if dtype is cute.Float64 and type(config) not in (type(None), ampere_gemm.Config):
         raise DSLTypeError("Float64 is multiplied by ops.ampere.gemm", hint="pass its Config")
     if type(config) in _HOPPER:
-        _check_hopper(config, tma, shape.k, shape.batches, dtype.width)
+        _check_hopper(config, tma, shape.k, shape.batches)
         return _HOPPER[type(config)], config
     _check_mma_sync(dtype, dtype_b, current_target())
     return _mma_sync_kernel(dtype.width, shape, tma, config, processors)
@@ -316,7 +316,7 @@ _HOPPER = {
 }
 
 
-def _check_hopper(config: Any, tma: TmaSupport, k: int, batches: int, bits: int) -> None:
+def _check_hopper(config: Any, tma: TmaSupport, k: int, batches: int) -> None:
     """Raise DSLTypeError for a given configuration whose kernel does not take the product."""
     if not (tma.wgmma and (tma.stores or not isinstance(config, hopper_gemm.Config))):
         raise DSLTypeError(
@@ -325,7 +325,7 @@ def _check_hopper(config: Any, tma: TmaSupport, k: int, batches: int, bits: int)
             "not 16-bit K must be contiguous",
         )
     if isinstance(config, parallel_split_k.Config):
-        config.check_parts(k, bits)
+        config.check_parts(k)
         if batches > 1:
             raise DSLTypeError(
                 f"slices of K take the place of batches, and there are {batches} batches",

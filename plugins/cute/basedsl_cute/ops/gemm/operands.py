@@ -48,15 +48,15 @@ def three_modes(x):
 
 
 @cute.jit
-def check_extents(a, b, c, pads: cute.Constexpr = False):
-    """Assert that A is (M, K), B (N, K) and C (M, N), with as many batches if any. With `pads`,
-    C may have more columns.
+def check_extents(a, b, c, parts: cute.Constexpr = 1):
+    """Assert that A is (M, K), B (N, K) and C (M, N), with as many batches if any. With `parts`
+    above 1, C has so many matrices in their place, which may have more columns.
     """
     assert a.shape[1] == b.shape[1], "A is (M, K) and B (N, K): their K differ"
     assert c.shape[0] == a.shape[0], "C is (M, N) and A (M, K): their M differ"
-    if cute.const_expr(not pads):
+    if cute.const_expr(parts == 1):
         assert c.shape[1] == b.shape[0], "C is (M, N) and B (N, K): their N differ"
-    if cute.const_expr(cute.rank(c) == 3):
+    if cute.const_expr(cute.rank(c) == 3 and parts == 1):
         assert a.shape[2] == c.shape[2], "A and C have different numbers of batches"
         assert b.shape[2] == c.shape[2], "B and C have different numbers of batches"
 

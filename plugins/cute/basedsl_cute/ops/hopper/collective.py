@@ -22,7 +22,8 @@ from basedsl_cute.utils.tile_scheduler import (
 
 class LoadParams(NamedTuple):
     """The parameters of a block's loads: their pipeline, and for A and B the TMA atom, the tensor
-    of TMA coordinates and the stages in shared memory.
+    of TMA coordinates and the stages in shared memory. If they are `in_parts`, A and B have one
+    batch, and the matrices of C are products of successive steps of K.
     """
 
     pipeline: Any
@@ -32,6 +33,7 @@ class LoadParams(NamedTuple):
     atom_b: Any
     tma_b: Any
     sb: Any
+    in_parts: bool = False
 
 
 def as_tf32(x: Any) -> Any:
@@ -265,8 +267,9 @@ def producer_warp(loads, scheduler, work, k_tiles, cfg: cute.Constexpr):
         for _ in cute.range(k_tiles, unroll=1):
             loads.pipeline.producer_acquire(filled)
             barrier = loads.pipeline.producer_get_barrier(filled)
-            load_a.start((m, k, batch) if batched_a else (m, k), filled.index, barrier)
-            load_b.start((n, k, batch) if batched_b else (n, k), filled.index, barrier)
+            at, of = (batch * k_tiles + k, 0) if loads.in_parts else (k, batch)
+            load_a.start((m, at, of) if batched_a else (m, at), filled.index, barrier)
+            load_b.start((n, at, of) if batched_b else (n, at), filled.index, barrier)
             filled.advance()
             k = k + forward
         k = k - forward

@@ -86,6 +86,7 @@ def gemm_kernel(
     kinds: cute.Constexpr,
     cfg: cute.Constexpr,
     epilogue_op: cute.Constexpr,
+    parts: cute.Constexpr,
 ):
     block = begin_block(kinds, cfg)
     if block.warp == 0:
@@ -98,7 +99,8 @@ def gemm_kernel(
     if block.warp < 4:
         arch.setmaxregister_decrease(cfg.producer_registers)
         if block.warp == 0:
-            loads = LoadParams(block.pipeline, load_a, tma_a, block.sa, load_b, tma_b, block.sb)
+            sides = (load_a, tma_a, block.sa, load_b, tma_b, block.sb)
+            loads = LoadParams(block.pipeline, *sides, parts > 1)
             producer_warp(loads, scheduler, work, k_tiles, cfg)
     else:
         arch.setmaxregister_increase(cfg.consumer_registers)
@@ -458,7 +460,7 @@ def gemm(
     epilogue_op: cute.Constexpr = None,
     operands: tuple = (),
     stream: cute.Constexpr = None,
-    pads: cute.Constexpr = False,
+    parts: cute.Constexpr = 1,
 ):
     """Compute C = A B^T, or with `epilogue_op` C = epilogue_op(A B^T, *operands), on Hopper.
 
@@ -471,15 +473,16 @@ def gemm(
 
     `blocks` is the most resident blocks, usually the number of multiprocessors; `cfg` the static
     configuration; `epilogue_op` a function of vectors, see `utils.epilogue`, and `operands` its
-    further arguments; `stream` a CUDA stream. With `pads`, C may have more columns than B has rows:
-    those of a product with zeros.
+    further arguments; `stream` a CUDA stream. With `parts` above 1, A and B have one batch, and C
+    has so many matrices, each the product of the next steps of K, of as many but in the last ones.
+    They may have more columns than B has rows: those of a product with zeros.
 
     Raises DSLTypeError for operands that wgmma does not take and for a `cfg` that exceeds shared
     memory; asserts at run time that the extents fit together.
     """
     a, b = as_tf32(a), as_tf32(b)
     kinds = operand_kinds(a, b, c)
-    check_extents(a, b, c, pads)
+    check_extents(a, b, c, parts)
     check_majors(kinds)
     check_config(kinds, cfg)
     along = 1 if kinds.major_c is sm90.LayoutEnum.ROW_MAJOR else 0
@@ -494,12 +497,13 @@ def gemm(
         store_c,
         tma_c,
         schedule,
-        cute.ceil_div(a.shape[1], cfg.tile[2]),
+        cute.ceil_div(cute.ceil_div(a.shape[1], cfg.tile[2]), parts),
         (c.shape, operands) if epilogue_op is not None and operands else (),
         (c,) if cfg.by_warps and kinds.major_c is sm90.LayoutEnum.ROW_MAJOR else (),
         kinds,
         cfg,
         epilogue_op,
+        parts,
     ).launch(
         grid=grid,
         block=(cfg.threads, 1, 1),

@@ -1,6 +1,6 @@
 """C = A B^T on Hopper by split-K through memory, for a long K and a small C.
 
-One of the other Hopper kernels multiplies the slices of K as batches, into a workspace of partial
+One of the other Hopper kernels multiplies slices of K, of whole steps, into a workspace of partial
 sums; a second kernel reduces these, always in the order of K, and applies the epilogue. Unlike
 `ops.hopper.split_k_gemm`, this does not bound the number of multiprocessors that work on a tile,
 and tiles are as large as for large products; but all partial sums go through memory.
@@ -31,7 +31,7 @@ class Config:
     Raises ValueError for fewer than two slices, and for a `gemm` that is no Hopper configuration.
     """
 
-    parts: int  # slices of K, each a multiple of 16 bytes
+    parts: int  # slices of K, each of whole steps
     gemm: Any  # a Config of `ops.hopper.gemm` or `ops.hopper.split_k_gemm`
     sharing: int = 1  # threads that reduce one vector of C together, for a small C
 
@@ -43,12 +43,14 @@ class Config:
         if self.sharing not in (1, 2, 4, 8) or self.sharing > self.parts:
             raise ValueError(f"{self}: 1, 2, 4 or 8 threads share a vector, at most `parts`")
 
-    def check_parts(self, k: int, bits: int) -> None:
-        """Raise DSLTypeError unless K, in elements of `bits` bits, divides into the slices."""
-        if k * bits % (128 * self.parts):
+    def check_parts(self, k: int) -> None:
+        """Raise DSLTypeError for more slices than K has steps."""
+        steps = -(-k // self.gemm.tile[2])
+        if steps < self.parts:
             raise DSLTypeError(
-                f"K = {k} elements of {bits} bits do not make {self.parts} parts of whole 16 bytes",
-                hint="pass a config with another number of parts, or none",
+                f"K = {k} has {steps} steps of {self.gemm.tile[2]}, which do not make {self.parts} "
+                "parts",
+                hint="pass a config with fewer parts, or none",
             )
 
     def workspace(self, m: int, n: int, is_column_major: bool) -> tuple[int, int, int]:
@@ -128,12 +130,12 @@ def gemm(
     if cute.const_expr(c.leading_dim == 0):  # C^T = B A^T has contiguous rows
         a, b, c = b, a, transposed(c)
         operands = tuple(map(transposed, operands))
-    a, b = split_k(a, cfg.parts), split_k(b, cfg.parts)
+    a, b = three_modes(a), three_modes(b)
     sums = matrix(cute.select(workspace, [1, 2, 0]), VECTOR, 1)
     if cute.const_expr(isinstance(cfg.gemm, hopper_gemm.Config)):
-        hopper_gemm.gemm(a, b, sums, blocks, cfg.gemm, stream=stream, pads=True)
+        hopper_gemm.gemm(a, b, sums, blocks, cfg.gemm, stream=stream, parts=cfg.parts)
     else:
-        split_k_gemm.gemm(a, b, sums, cfg.gemm, vector=VECTOR, stream=stream, pads=True)
+        split_k_gemm.gemm(a, b, sums, cfg.gemm, vector=VECTOR, stream=stream, parts=cfg.parts)
     vectors = c.shape[0] * cute.ceil_div(c.shape[1], vector)
     sum_kernel(sums, c, operands, cfg, epilogue_op, vector).launch(
         grid=(cute.ceil_div(vectors, THREADS // cfg.sharing), 1, 1),
@@ -141,12 +143,3 @@ def gemm(
         stream=stream,
         use_pdl=cfg.gemm.overlap,
     )
-
-
-def split_k(x: cute.Tensor, parts: int) -> cute.Tensor:
-    """The tensor (rows, K, 1) as (rows, K of a slice, slices)."""
-    rows, k = x.shape[0], x.shape[1]
-    each = cute.assume(k // parts, 128 // x.element_type.width)
-    stride = (x.stride[0], x.stride[1])
-    layout = cute.make_layout((rows, each, parts), stride=(*stride, each * stride[1]))
-    return cute.make_tensor(x.iterator, layout)

@@ -155,6 +155,7 @@ def gemm_kernel(
     cfg: cute.Constexpr,
     epilogue_op: cute.Constexpr,
     vector: cute.Constexpr,
+    parts: cute.Constexpr,
 ):
     if cute.const_expr(cfg.overlap):
         # The next kernel may take over multiprocessors as they become free.
@@ -173,11 +174,13 @@ def gemm_kernel(
     rank = place if cfg.split > 1 else cute.Int32(0)
     if cute.const_expr(cfg.sharing > 1):
         m = m * cfg.sharing + place
-    first = rank * k_tiles // cfg.split
-    count = (rank + 1) * k_tiles // cfg.split - first
+    slices = cfg.split * parts
+    number = batch * cfg.split + rank if parts > 1 else rank
+    first = number * k_tiles // slices
+    count = (number + 1) * k_tiles // slices - first
     if warp_idx == 4 * cfg.consumers:
         loads = LoadParams(load_pipeline, load_a, tma_a, sa, load_b, tma_b, sb)
-        producer_warp(loads, (m, n, batch), place, first, count, cfg)
+        producer_warp(loads, (m, n, 0 if parts > 1 else batch), place, first, count, cfg)
     else:
         wait_for_predecessor(cfg)
         mma, acc, ra, rb = mma_fragments(sa, sb, warp_idx // 4, kinds, cfg)
@@ -342,7 +345,7 @@ def gemm(
     operands: tuple = (),
     vector: cute.Constexpr = 1,
     stream: cute.Constexpr = None,
-    pads: cute.Constexpr = False,
+    parts: cute.Constexpr = 1,
 ):
     """Compute C = A B^T, or with `epilogue_op` C = epilogue_op(A B^T, *operands), on Hopper.
 
@@ -351,13 +354,13 @@ def gemm(
     all but the first two, K is contiguous. C may have any type that the accumulators convert to.
     `epilogue_op` is a function of vectors, see `utils.epilogue`. One access writes `vector`
     elements of C: the caller promises that address and strides allow it, see
-    `ops.gemm.operands.matrix`. `pads` is as for `ops.hopper.gemm.gemm`.
+    `ops.gemm.operands.matrix`. `parts` is as for `ops.hopper.gemm.gemm`.
 
     Raises DSLTypeError for operands that wgmma does not take and for a `cfg` that exceeds shared
     memory; asserts at run time that the extents fit together.
     """
     a, b, c = as_tf32(matrix(a)), as_tf32(matrix(b)), matrix(c, vector)
-    check_extents(a, b, c, pads)
+    check_extents(a, b, c, parts)
     operands = tuple(map(three_modes, operands))
     if cute.const_expr(cfg.swap):
         a, b, c = b, a, transposed(c)
@@ -384,6 +387,7 @@ def gemm(
         cfg,
         epilogue_op,
         vector,
+        parts,
     ).launch(
         grid=(schedule.num_clusters * cfg.cluster_blocks, 1, 1),
         block=(cfg.threads, 1, 1),
