@@ -370,26 +370,36 @@ def adjust(
     keys,
     packed: cute.Constexpr,
     changed: cute.Constexpr = lambda: None,
+    whole=None,
 ):
     """Change the products of a tile into scores, and hide those that queries do not see. `area` are
-    its heads and its queries, each (first, last). `changed` is called where any is changed.
+    its heads and its queries, each (first, last). `changed` is called where any is changed. If the
+    queries see the `whole` tile is found here unless it is given.
     """
-    variant, head, queries = place.variant, area[0][0], area[1]
+    variant, head = place.variant, area[0][0]
     of_row = [row0 + coords[r, 0][0] for r in range(cute.size(scores, mode=[0]))]
     rows = [(head + row % packed, row // packed) for row in of_row]
+    if cute.const_expr(variant.mask is not None or variant.score is not None):
+        place.look(*rows[0], key0)
     # Column by column: what functions make of a key is needed for its few scores only.
     if cute.const_expr(variant.is_scored):
+        steps = cute.make_tensor((0, 0), coords.layout)
+        nearest = of_row[0] - key0 - coords[0, 0][1]
         for c in cute.range_constexpr(cute.size(scores, mode=[1])):
             key = key0 + coords[0, c][1]
             for r in cute.range_constexpr(len(rows)):
                 own, query = rows[r]
-                scores[r, c] = place.score(scores[r, c] * scale, own, query, key)
-    whole = place.is_whole(*queries, key0, keys)
-    if cute.const_expr(variant.mask is not None):
-        whole = whole and not place.truth(*area, (key0, key0 + keys - 1)).false
+                apart = None
+                if cute.const_expr(place.is_relative and packed == 1):
+                    apart = nearest + (steps[r, 0][0] - steps[0, c][1])
+                scores[r, c] = place.score(scores[r, c] * scale, own, query, key, apart)
+    if cute.const_expr(whole is None):
+        whole = place.shows_whole(area, key0, keys)
     if not whole:
-        if cute.const_expr(variant.mask is None):
-            hide_columns(scores, coords, place, key0, [query for _, query in rows])
+        first = key0 + coords[0, 0][1]
+        spans = place.spans(rows, first)
+        if cute.const_expr(spans is not None):
+            hide_columns(scores, coords, spans, first)
         else:
             for c in cute.range_constexpr(cute.size(scores, mode=[1])):
                 key = key0 + coords[0, c][1]
@@ -403,20 +413,17 @@ def adjust(
         changed()
 
 
-def hide_columns(scores, coords, place, key0, queries):
-    """Hide the scores of keys that windows and the end of the sequence exclude. Those that the
-    query of a row sees are consecutive: a score costs a comparison of its column, a constant, with
-    each end.
+def hide_columns(scores, coords, spans, first):
+    """Hide the scores of keys outside of the span of their row. A score costs a comparison of its
+    column, a constant, with each end; `first` is the key of the thread's first column.
     """
-    first = key0 + coords[0, 0][1]
     columns = cute.make_tensor((0, 0), coords.layout)
-    ends = [place.keys_of(query, query) for query in queries]
-    ends = [(begin - first, end - first) for begin, end in ends]
+    spans = [(None if begin is None else begin - first, end - first) for begin, end in spans]
     for c in range(cute.size(scores, mode=[1])):
         column = columns[0, c][1]
-        for r, (begin, end) in enumerate(ends):
+        for r, (begin, end) in enumerate(spans):
             seen = column < end
-            if place.variant.left is not None:
+            if begin is not None:
                 seen = seen & (column >= begin)
             scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
 

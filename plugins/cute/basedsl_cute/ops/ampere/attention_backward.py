@@ -118,7 +118,9 @@ class RowNumbers:
 
     def __call__(self, query):
         inside = cute.min(query, self.sequence.queries - 1) + self.sequence.first_query
-        return self.lse[inside, self.head, self.batch], self.delta[inside, self.head, self.batch]
+        log, delta = (x[inside, self.head, self.batch] for x in (self.lse, self.delta))
+        # All scores of such a row are -inf, whose difference from it would be no number.
+        return cute.where(log == -cute.Float32.inf, 0.0, log), delta
 
 
 @cute.jit

@@ -68,6 +68,13 @@ def is_plain(roots: Iterable[Any]) -> bool:
     return all(_is_arithmetic(use.owner.operation) for value in found for use in value.uses)
 
 
+def is_difference(a: Any, b: Any) -> bool:
+    """True if two values are only used for their difference."""
+    uses = [use.owner.operation for value in (a, b) for use in value.uses]
+    pairs = [tuple(op.operands) for op in uses if op.name == "arith.subi"]
+    return len(pairs) == len(uses) and all(pair in ((a, b), (b, a)) for pair in pairs)
+
+
 def _is_arithmetic(op: Any) -> bool:
     dialect, _, name = op.name.partition(".")
     if op.name == "scf.if":

@@ -12,9 +12,12 @@ from typing import Any
 
 import basedsl_cute as cute
 from basedsl import DSLTypeError, with_article
+from basedsl_cute import arch
 from basedsl_cute.ops.derivative import derivative, opaque
 from basedsl_cute.ops.flash.bounds import Truth, truth_of
 from basedsl_cute.ops.flash.captured import Captured
+from basedsl_cute.ops.flash.dependence import is_difference, is_plain
+from basedsl_cute.ops.flash.spans import span_of
 
 LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453
@@ -80,6 +83,9 @@ class Place:
         self.user_score, self.user_mask = (
             None if fn is None else fn.traced(captured) for fn in (variant.score, variant.mask)
         )
+        # If functions get places inside of the sequence alone: those need that read memory there.
+        self.mask_inside = self.score_inside = True
+        self.is_relative = False  # if nothing but the difference of query and key goes into scores
         self.shift = cute.Int32(0)
         if not variant.from_start:
             self.shift = cute.Int32(sequence.keys - sequence.queries)
@@ -112,6 +118,17 @@ class Place:
             whole = whole & (key + keys - 1 <= first + self.shift + variant.right)
         return whole
 
+    @cute.jit
+    def shows_whole(self, area, key, keys: cute.Constexpr):
+        """True if all queries of `area`, heads and queries, each (first, last), see each of `keys`
+        keys from `key` on, by the windows and the mask.
+        """
+        heads, queries = area
+        whole = self.is_whole(queries[0], queries[1], key, keys)
+        if cute.const_expr(self.user_mask is not None):
+            whole = whole and not self.truth(heads, queries, (key, key + keys - 1)).false
+        return whole
+
     def truth(self, heads, queries, keys):
         """If the mask of the user's may be true, and false, in a tile of heads, queries and keys,
         each (first, last), that may reach beyond the sequence.
@@ -128,15 +145,39 @@ class Place:
         self, number, low, heads, queries, keys: cute.Constexpr, step: cute.Constexpr = 1
     ):
         """The last tile of `keys` keys, of each `step`-th from `number` down to `low`, that the
-        mask lets queries see; a number below `low` if there is none.
+        mask lets queries see; a number below `low` if there is none. All threads of a warp ask for
+        the same: each looks at a tile.
         """
         if cute.const_expr(self.user_mask is not None):
-            while (
-                number >= low
-                and not self.truth(heads, queries, (number * keys, number * keys + keys - 1)).true
-            ):
-                number -= step
+            lane = arch.lane_idx() * step
+            found = cute.Int32(0)
+            while found == 0 and number >= low:
+                own = cute.max(number - lane, low)
+                shown = self.truth(heads, queries, (own * keys, own * keys + keys - 1)).true
+                found = arch.vote_ballot_sync((number - lane >= low) & shown)
+                # Those behind the first that is found.
+                behind = arch.popc(~found & (found - 1)) if found != 0 else 32
+                number -= behind * step
         return number
+
+    def spans(self, rows, key):
+        """For each of some (head, query) the keys [begin, end) that it sees, begin None for no
+        bound; None if the mask's are not known to be a span. `key` is any.
+        """
+        found = []
+        for head, query in rows:
+            begin, end = self.keys_of(query, query)
+            first = None if self.variant.left is None else begin
+            if self.user_mask is not None:
+                span = span_of(self.user_mask, self.batch, head, *self._inside(query, key))
+                if span is None:
+                    return None
+                if span.low is not None:
+                    first = cute.Int32(cute.min(cute.max(span.low, begin), end))
+                if span.high is not None:
+                    end = cute.Int32(cute.max(cute.min(span.high, end), begin))
+            found.append((first, end))
+        return found
 
     def sees(self, head, query, key):
         """True if a query sees a key."""
@@ -147,7 +188,8 @@ class Place:
         if variant.right is not None:
             seen = seen & (key <= query + self.shift + variant.right)
         if self.user_mask is not None:
-            shown = self.user_mask(self.batch, head, *self._inside(query, key))
+            place = self._inside(query, key) if self.mask_inside else (query, key)
+            shown = self.user_mask(self.batch, head, *place)
             if not isinstance(shown, bool | cute.Boolean):
                 raise DSLTypeError(
                     f"a mask returns {with_article(type(shown))}",
@@ -156,16 +198,34 @@ class Place:
             seen = seen & shown
         return seen
 
-    def score(self, score, head, query, key):
-        """The score of a query and a key, made from their scaled product."""
+    def score(self, score, head, query, key, apart=None):
+        """The score of a query and a key, made from their scaled product. `apart` is their
+        difference if the place is relative: LLVM finds out then which pairs have the same.
+        """
         cap = self.variant.softcap
         if cap is not None:
             score = cute.math.tanh(score * (1 / cap)) * cap
         score = self._biased(score, head, query, key)
         if self.user_score is not None:
-            place = self._inside(query, key)
+            place = (query, key if apart is None else query - apart)
+            if self.score_inside:
+                place = self._inside(query, key)
             score = _as_score(self.user_score(score, self.batch, head, *place))
         return score
+
+    def look(self, head, query, key):
+        """Find out what functions make of the query and the key: those that read no memory there,
+        and do not divide by them, need no place inside of the sequence, which costs two minima.
+        They are traced at the given place, moved inside.
+        """
+        for fn, kind in ((self.user_mask, "mask"), (self.user_score, "score")):
+            if fn is not None:
+                place = [x + arch.thread_idx()[0] * 0 for x in self._inside(query, key)]
+                first = (cute.Float32(0.0),) if kind == "score" else ()
+                fn(*first, self.batch, head, *place)
+                roots = [x.ir_value() for x in place]
+                setattr(self, f"{kind}_inside", not is_plain(roots))
+                self.is_relative = kind == "score" and is_difference(*roots)
 
     def score_and_slope(self, score, head, query, key):
         """The score, and its derivative by the scaled product."""
@@ -195,8 +255,10 @@ class Place:
         """The query and key for functions of the user's, which may index captured tensors: tiles
         reach beyond the ends of sequences.
         """
-        sequence = self.sequence
-        return cute.min(query, sequence.queries - 1), cute.min(key, sequence.keys - 1)
+        ends = self.sequence.queries, self.sequence.keys
+        return [
+            cute.max(cute.min(x, end - 1), 0) for x, end in zip((query, key), ends, strict=True)
+        ]
 
 
 def _as_score(made):

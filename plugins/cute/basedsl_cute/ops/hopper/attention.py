@@ -36,7 +36,7 @@ from basedsl_cute.ops.hopper.attention_rows import (
     boxes_of,
 )
 from basedsl_cute.ops.hopper.attention_sums import TileSums, allocate_ones, write_ones
-from basedsl_cute.ops.hopper.attention_walk import NOTES, Walk, read_note, write_note
+from basedsl_cute.ops.hopper.attention_walk import NOTES, Steps, Walk, read_note, write_note
 from basedsl_cute.ops.hopper.gemm import pin_in_registers
 from basedsl_cute.utils import hopper_helpers as sm90
 
@@ -158,6 +158,9 @@ def forward_kernel(
     layouts = smem_layouts(dtype, head_k, head_v, cfg)
     sq, sk, sv = (smem.allocate_tensor(dtype, layout, 1024) for layout in layouts)
     notes = smem.allocate_tensor(cute.Int32, cute.make_layout((8, NOTES)), 16)
+    steps: Any = None
+    if cute.const_expr(variant.mask is not None):
+        steps = Steps(smem, cfg.stages)
     ones: Any = None
     if cute.const_expr(cfg.by_products):
         ones = allocate_ones(smem, dtype, cfg)
@@ -185,7 +188,8 @@ def forward_kernel(
         arch.setmaxregister_decrease(cfg.registers[0])
         if warp == 0:
             sides = ((load_q, tma_q, sq), (load_k, tma_k, sk), (load_v, tma_v, sv))
-            producer(pipes, sides, walk, work, key_group, packing, notes, (head_k, head_v), cfg)
+            left = (notes, steps)
+            producer(pipes, sides, walk, work, key_group, packing, left, (head_k, head_v), cfg)
     else:
         arch.setmaxregister_increase(cfg.registers[1])
         lane = thread - 128
@@ -231,6 +235,9 @@ def forward_kernel(
             note = at_q.state.count % NOTES
             advance(at_q)
             tile, head, batch, low, number = read_note(notes, note)
+            whole: Any = None
+            if cute.const_expr(steps is not None):
+                whole = read_note(notes, note, 6)[5] != 0
             own_scale = scale
             if cute.const_expr(operand_scales[0] is not None):
                 own_scale = scale * operand_scales[0][head, batch]
@@ -239,28 +246,31 @@ def forward_kernel(
             is_scaled = any(x is not None for x in operand_scales[:2])
             if cute.const_expr(is_scaled and not variant.is_scored):
                 softmax.factor = positive(own_scale) * LOG2_E
-            stage = at_k.wait_and_advance()
+            stage, word = wait_for_keys(at_k, steps)
             if cute.const_expr(not cfg.overlaps):
                 take_turn(group, cfg)
                 multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
-            own = number * n
             place = walk.place(batch)
             area = walk.area(tile, head, place.sequence)
-            number = place.tile_before(number - 1, low, *area, n)
-            give_turn_again(group, number >= low, walk, work, cfg)
+            own = number * n
+            if cute.const_expr(steps is None):
+                number = number - 1
+            give_turn_again(group, number >= low, word, walk, work, cfg)
             acc.fill(0.0)
             scales.fill(1.0)
             softmax.begin()
             warpgroup.wait_group(0)
             stage.release()
-            adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1)
+            adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1, whole=whole)
             softmax.update(by_row, tile_sums is None)
+            if cute.const_expr(steps is not None):
+                number, whole = next_tile(word, low)
             weights.store(ordered.load().to(dtype).reshape(weights.shape))
             if cute.const_expr(cfg.ahead):
                 if number >= low:
                     at_k.wait()
             while number >= low:
-                stage = at_k.wait_and_advance(True if cfg.ahead else None)
+                stage, word = wait_for_keys(at_k, steps, True if cfg.ahead else None)
                 if cute.const_expr(cfg.ahead):
                     at_v.wait()
                 take_turn(group, cfg)
@@ -270,12 +280,15 @@ def forward_kernel(
                     rescale(sums, scales)
                 multiply_values(mma_o, acc, operand, rv, held.index, tile_sums)
                 own = number * n
-                number = place.tile_before(number - 1, low, *area, n)
-                give_turn_again(group, number >= low, walk, work, cfg)
+                if cute.const_expr(steps is None):
+                    number = number - 1
+                give_turn_again(group, number >= low, word, walk, work, cfg)
                 warpgroup.wait_group(1)
                 stage.release()
-                adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1)
+                adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1, whole=whole)
                 factors, exponents = softmax.rise(by_row)
+                if cute.const_expr(steps is not None):
+                    number, whole = next_tile(word, low)
                 for r, factor in enumerate(factors):
                     scales[r] = factor
                 for part, is_computed in parts[0]:
@@ -342,6 +355,21 @@ def parts_of(scores, cfg):
     return made
 
 
+def wait_for_keys(at_k, steps, is_full=None):
+    """Wait for the next tile of keys; its stage, and the word that is left with it, if any."""
+    at_k.wait(is_full)
+    word = None if steps is None else steps.load(at_k.state)
+    return at_k.wait_and_advance(True), word
+
+
+def next_tile(word, low):
+    """The number of the tile that a word of `Steps` is about, below `low` if there is none, and if
+    queries see it whole. Used as late as can be: the word takes its time.
+    """
+    word = arch.make_warp_uniform(word)
+    return cute.where(word & 1 != 0, word >> 2, low - 1), word & 2 != 0
+
+
 def positive(scale):
     """The factor of products of which the largest are found before they are multiplied: NaN for a
     negative one, and for zero, whose products with hidden scores would be NaN, next to nothing.
@@ -384,23 +412,38 @@ def give_turn(group, more, cfg: cute.Constexpr):
 
 
 @cute.jit
-def give_turn_again(group, more, walk, work, cfg: cute.Constexpr):
-    """Let the next warpgroup multiply, if this one has `more` to do in its task, or another one."""
-    if cute.const_expr(cfg.turns and cfg.groups > 1):
+def give_turn_again(group, more, word, walk, work, cfg: cute.Constexpr):
+    """Let the next warpgroup multiply, if this one has `more` to do in its task, which a `word` may
+    tell, or another one.
+    """
+    if cute.const_expr(cfg.turns and cfg.groups > 1 and word is None):
         give_turn(group, more or walk.following(work) < walk.total, cfg)
+    elif cute.const_expr(cfg.turns and cfg.groups > 1):
+        # The word is waited for in the last task only.
+        if group < cfg.groups or walk.following(work) < walk.total:
+            give_turn(group, True, cfg)
+        else:
+            give_turn(group, word & 1 != 0, cfg)
 
 
 @cute.jit
 def producer(
-    pipes, sides, walk, work, group, packing, notes, heads: cute.Constexpr, cfg: cute.Constexpr
+    pipes, sides, walk, work, group, packing, left, heads: cute.Constexpr, cfg: cute.Constexpr
 ):
     """Load the queries of each task, and keys and values from its last tile to its first."""
+    notes, steps = left
     at_q, at_k, at_v = [pipe.make_participants()[0] for pipe in pipes]
     while work < walk.total:
         tile, head, batch, low, number = walk.task(work)
-        write_note(notes, at_q.state.count, (tile, head, batch, low, number))
         place = walk.place(batch)
         area = walk.area(tile, head, place.sequence)
+        note: tuple = (tile, head, batch, low, number)
+        word: Any = None
+        if cute.const_expr(steps is not None):
+            note = (*note, place.shows_whole(area, number * cfg.tile[1], cfg.tile[1]))
+            word = steps.after(number, place, area, low, cfg.tile[1])
+            steps.write(at_k.state, word)
+        write_note(notes, at_q.state.count, note)
         where = (sides, heads, cfg, tile, batch, head, head // group)
         loads = TileLoads(*where) if packing is None else BoxLoads(*where, packing)
         loads.keys(number, at_k.acquire_and_advance())
@@ -409,10 +452,18 @@ def producer(
             arch.griddepcontrol_wait()  # for the values alone; at once but for the first task
         more = cute.Boolean(True)
         while more:
+            following = number - 1
+            if cute.const_expr(steps is not None):
+                more, following = word & 1 != 0, word >> 2
+                # Ahead of the wait for the values, which takes longer.
+                word = steps.after(following, place, area, low, cfg.tile[1])
             loads.values(number, at_v.acquire_and_advance())
-            number = place.tile_before(number - 1, low, *area, cfg.tile[1])
-            more = number >= low
+            number = following
+            if cute.const_expr(steps is None):
+                more = number >= low
             if more:
+                if cute.const_expr(steps is not None):
+                    steps.write(at_k.state, word)
                 loads.keys(number, at_k.acquire_and_advance())
         work = walk.following(work)
     for at in (at_q, at_k, at_v):

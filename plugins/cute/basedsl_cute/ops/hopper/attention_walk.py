@@ -87,8 +87,9 @@ class Walk:
 
 @cute.jit
 def write_note(notes, number, task: cute.Constexpr):
-    """Leave a task, as `Walk.task` returns it, for the consumers: its divisions take a thousand
-    cycles, which a producer has. They read it behind the barrier of the queries.
+    """Leave a task, as `Walk.task` returns it and what else they need, for the consumers: its
+    divisions take a thousand cycles, which a producer has. They read it behind the barrier of the
+    queries.
     """
     if arch.lane_idx() == 0:
         for i, x in enumerate(task):
@@ -96,6 +97,36 @@ def write_note(notes, number, task: cute.Constexpr):
     arch.sync_warp()
 
 
-def read_note(notes, number):
-    """The task that the producer left as number `number` of the block."""
-    return [arch.make_warp_uniform(notes[i, number]) for i in range(5)]
+class Steps:
+    """What the producer leaves with each tile of keys, where a mask of the user's chooses them: a
+    word about the one behind it, which is its number, if the queries see all of it, and if there is
+    one. Consumers, whose registers and time are scarcer, load it behind the barrier of the keys. A
+    stage has two places: consumers may still load from one while the producer writes the other,
+    ahead of its wait for the stage.
+    """
+
+    def __init__(self, smem, stages):
+        self.words = smem.allocate_tensor(cute.Int32, cute.make_layout((2, stages)), 16)
+
+    def after(self, number, place, area, low, keys):
+        """The word about the tile behind tile `number`, of `keys` keys, of tiles down to `low`."""
+        number = place.tile_before(number - 1, low, *area, keys)
+        whole = place.shows_whole(area, cute.max(number, low) * keys, keys)
+        return number * 4 + cute.where(whole, 2, 0) + cute.where(number >= low, 1, 0)
+
+    @cute.jit
+    def write(self, state, word):
+        """Leave a word with the stage at `state` of the producer."""
+        if arch.lane_idx() == 0:
+            # The producer's phases are the opposite of the consumers'.
+            self.words[state.phase ^ 1, state.index] = word
+        arch.sync_warp()
+
+    def load(self, state):
+        """The word of the stage at `state` of a consumer, which may be used later."""
+        return self.words[state.phase, state.index]
+
+
+def read_note(notes, number, size=5):
+    """The first numbers of what the producer left as number `number` of the block."""
+    return [arch.make_warp_uniform(notes[i, number]) for i in range(size)]

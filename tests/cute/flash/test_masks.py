@@ -1,0 +1,84 @@
+"""Masks of the user's in whole kernels: tiles that are left out, hidden by spans, or by scores."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from basedsl_cute.ops import attention, attention_backward
+from basedsl_cute.ops.ampere.attention import Config
+from basedsl_cute.ops.hopper import attention as hopper
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from attention_reference import close, normal, reference
+
+CONFIGS = {
+    "chosen": None,
+    "ring": Config((32, 32), 2, slack=8, stages=3),
+    "hopper": hopper.Config((64, 32), persistent=True),
+    "hopper, turns": hopper.Config((128, 32), query_stages=2, turns=True, ahead=True, stages=3),
+    "hopper, overlaps": hopper.Config(
+        (64, 48), query_stages=2, persistent=True, by_bits=True, overlaps=True
+    ),
+}
+DOCUMENTS = np.repeat(np.arange(8), 27).astype(np.int32)
+LENGTH = np.int64([120])
+
+MASKS = {
+    "window": lambda b, h, q, k: (k <= q) & (q - k < 40),
+    "gap": lambda b, h, q, k: (k < 20) | (k >= 130),
+    "sinks": lambda b, h, q, k: (k <= q) & ((q - k < 20) | (k < 4)),
+    "documents": lambda b, h, q, k: (DOCUMENTS[q] == DOCUMENTS[k]) & (k <= q),
+    "documents of the next key": lambda b, h, q, k: DOCUMENTS[q] >= DOCUMENTS[k // 2 + 1],
+    "length": lambda b, h, q, k: (k < LENGTH[b]) & (abs(q - k) <= 50),
+    "nothing for some": lambda b, h, q, k: (q % 50 < 3) & (k // 48 == 2),
+}
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("name", MASKS)
+def test_masks_show_what_they_are_true_for(name, config):
+    mask = MASKS[name]
+    q, k, v = normal(1, 100, 1, 32), normal(1, 170, 1, 32, seed=1), normal(1, 170, 1, 32, seed=2)
+    out = np.full(q.shape, np.nan, np.float16)
+    _, lse = attention(q, k, v, mask=mask, out=out, return_lse=True, config=CONFIGS[config])
+    values, logs = reference(q, k, v, mask=mask)
+    close(out, values)
+    close(lse, logs)
+
+
+def test_a_mask_within_a_window_of_packed_sequences():
+    """Of which one has no keys: functions get no place before the first."""
+    lengths_q, lengths_k = [30, 20, 50], [45, 0, 70]
+    starts_q, starts_k = (np.int32([0, *np.cumsum(x)]) for x in (lengths_q, lengths_k))
+    q, k, v = normal(100, 1, 32), normal(115, 1, 32, seed=1), normal(115, 1, 32, seed=2)
+
+    def mask(batch, head, q, k):
+        return DOCUMENTS[q] >= DOCUMENTS[k]
+
+    for config in (None, hopper.Config((64, 32), persistent=True, box=16)):
+        options = {"cu_seqlens_q": starts_q, "cu_seqlens_k": starts_k, "window": (40, 40)}
+        out = attention(q, k, v, mask=mask, config=config, **options)
+        for a, b, c, d in zip(starts_q, starts_q[1:], starts_k, starts_k[1:], strict=False):
+            one = q[None, a:b], k[None, c:d], v[None, c:d]
+            if d > c:
+                close(out[a:b], reference(*one, mask=mask, left=40, right=40)[0][0])
+            else:
+                assert not out[a:b].any()
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_gradients_of_masks_are_those_of_their_scores_as_a_bias(name):
+    mask, n = MASKS[name], 100
+    q, k, v, grad = (normal(1, n, 1, 64, seed=i) for i in range(4))
+    hidden = np.where(mask(0, 0, *np.ogrid[:n, :n]), 0.0, -np.inf).astype(np.float32)
+    wanted, found = [], []
+    for made, options in ((wanted, {"bias": hidden[None, None]}), (found, {"mask": mask})):
+        out, lse = attention(q, k, v, return_lse=True, **options)
+        made += attention_backward(grad, q, k, v, out, lse, **options)[:3]
+    for x, y in zip(found, wanted, strict=True):
+        close(x, np.float64(y), 2e-3)
