@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from basedsl import DSLTypeError
 from basedsl_cute.ops import attention, attention_backward
 from basedsl_cute.ops.ampere.attention import Config
 from basedsl_cute.ops.hopper import attention as hopper
@@ -69,6 +70,46 @@ def test_a_mask_within_a_window_of_packed_sequences():
                 close(out[a:b], reference(*one, mask=mask, left=40, right=40)[0][0])
             else:
                 assert not out[a:b].any()
+
+
+def test_default_arguments_that_are_replaced():
+    q, k, v = (normal(1, 40, 1, 32, seed=i) for i in range(3))
+
+    def mask(batch, head, q, k, width=5, *, first=0):
+        return (q - k < width) & (k >= first)
+
+    for width, first in ((5, 0), (20, 0), (20, 3)):
+        mask.__defaults__, mask.__kwdefaults__ = (width,), {"first": first}
+        close(attention(q, k, v, mask=mask), reference(q, k, v, mask=mask)[0])
+
+
+def test_truths_of_numpy():
+    q, k, v = (normal(1, 40, 1, 32, seed=i) for i in range(3))
+    close(
+        attention(q, k, v, mask=lambda b, h, q, k: np.True_), attention(q, k, v).astype(np.float64)
+    )
+    assert not attention(q, k, v, mask=lambda b, h, q, k: np.False_).any()
+
+
+def test_arrays_that_a_mask_does_not_capture_itself():
+    q = normal(1, 40, 1, 32)
+    kept = {"documents": DOCUMENTS}
+
+    def helper(k):
+        return DOCUMENTS[k]
+
+    masks = (lambda b, h, q, k: kept["documents"][k] < 3, lambda b, h, q, k: helper(k) < 3)
+    for mask in masks:
+        with pytest.raises(DSLTypeError, match=r"<lambda>\(\) indexes an array .* capture itself"):
+            attention(q, q, q, mask=mask)
+
+
+def test_lists_and_what_else_needs_a_place_inside():
+    q, k, v = (normal(1, 40, 1, 32, seed=i) for i in range(3))
+    shown = [i % 7 != 3 for i in range(40)]  # of no key behind the last
+    found = attention(q, k, v, mask=lambda b, h, q, k: k <= q and shown[k])
+    keys = np.array(shown)
+    close(found, reference(q, k, v, mask=lambda b, h, q, k: (k <= q) & keys[k])[0])
 
 
 @pytest.mark.parametrize("name", MASKS)

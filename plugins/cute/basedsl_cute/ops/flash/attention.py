@@ -287,8 +287,8 @@ def _plan(
 _HOPPER_64 = hopper.Config(
     (192, 128), 3, query_stages=2, persistent=True, ahead=True, by_bits=True, overlaps=True
 )
-# Heads' extent -> configurations of the Hopper kernel with a bound on the right, without, and with
-# scores or masks of other kinds: those that fit into shared memory, and registers without a spill.
+# Heads' extent -> configurations of the Hopper kernel with a bound on the right or a mask, without,
+# and with scores of other kinds: those that fit into shared memory, and registers without a spill.
 # Of these the fastest on an H200, bench/results/2026-11-22-attention.md.
 HOPPER_CONFIGS = {
     64: (_HOPPER_64, _HOPPER_64, hopper.Config((128, 128), persistent=True)),
@@ -318,7 +318,7 @@ HOPPER_CONFIGS = {
     256: (
         hopper.Config((128, 80), persistent=True),
         hopper.Config((128, 80), persistent=True, between=False, ahead=True),
-        hopper.Config((64, 48), persistent=True),
+        hopper.Config((128, 80), persistent=True),
     ),
 }
 _STAYS = hopper.Config(query_stages=2, persistent=True, by_bits=True)
@@ -354,7 +354,7 @@ _MANY_QUERIES_SM_100 = replace(_MANY_QUERIES, tile=(128, 32))
 # On an H200 428 TFLOP/s instead of 400, bench/results/2026-11-23-attention-2.md.
 _MANY_QUERIES_SM_90 = ampere.Config((256, 64), 8, slack=8, stages=3)
 _HOPPER_WINDOW = hopper.Config((128, 128), query_stages=2, persistent=True)
-_HOPPER_MASK = hopper.Config(
+HOPPER_MASK = hopper.Config(
     (128, 128), query_stages=2, persistent=True, between=False, by_bits=True
 )
 _HOPPER_FEW_KEYS = hopper.Config(
@@ -403,9 +403,11 @@ def _chosen(
         width = max(extents.head, extents.head_v)
         bounded, free, scored = next(found for w, found in HOPPER_CONFIGS.items() if width <= w)
         if variant.mask is not None and not variant.is_scored and 96 < width <= 128:
-            return _HOPPER_MASK
-        if variant.is_scored or variant.mask is not None:
+            return HOPPER_MASK
+        if variant.is_scored:
             return scored
+        if variant.mask is not None:
+            return bounded
         if 64 < width <= 128 and extents.keys <= _FEW_KEYS:
             # Heads one after the other share memory's time best, if blocks get equal work so.
             tiles = -(-longest // _HOPPER_FEW_KEYS.tile[0])

@@ -15,6 +15,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 import basedsl_cute as cute
 from basedsl import DSLTypeError, with_article
 
@@ -28,6 +30,9 @@ class Captured:
     def __init__(self, fn: types.FunctionType, offset: int = 0) -> None:
         self.fn = fn
         self.offset = offset
+        # Of the time of the call: a function may get others.
+        self.code, self.defaults = fn.__code__, fn.__defaults__ or ()
+        self.named = dict(fn.__kwdefaults__ or {})
         self.cells = [i for i, cell in enumerate(fn.__closure__ or ()) if _is_array(_content(cell))]
         self.names = [name for name in _names(fn.__code__) if _is_array(fn.__globals__.get(name))]
 
@@ -52,7 +57,16 @@ class Captured:
         ]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Captured) and (self.fn, self.offset) == (other.fn, other.offset)
+        if not isinstance(other, Captured) or self._places() != other._places():
+            return False
+        own, others = (
+            (x.fn, x.code, *x.defaults, *(x.named[name] for name in x.named)) for x in (self, other)
+        )
+        return len(own) == len(others) and all(a is b for a, b in zip(own, others, strict=True))
+
+    def _places(self) -> tuple[Any, ...]:
+        """Where arrays are among the operands and what the function captures."""
+        return self.offset, self.cells, self.names, len(self.defaults), [*self.named]
 
     def __hash__(self) -> int:
         return hash((self.fn, self.offset))
@@ -67,11 +81,27 @@ class Captured:
         if self.names:
             space = {**space, **dict(zip(self.names, own[len(self.cells) :], strict=True))}
         made = types.FunctionType(
-            self.fn.__code__, space, self.fn.__name__, self.fn.__defaults__, tuple(closure) or None
+            self.code, space, self.fn.__name__, self.defaults or None, tuple(closure) or None
         )
-        made.__kwdefaults__ = self.fn.__kwdefaults__
+        made.__kwdefaults__ = self.named or None
         made.__qualname__ = self.fn.__qualname__
-        return cute.jit(made)
+        fn: Callable[..., Any] = cute.jit(made)
+
+        def call(*place: Any) -> Any:
+            try:
+                result = fn(*place)
+            except (IndexError, TypeError) as error:
+                if "indices" not in str(error):
+                    raise
+                raise DSLTypeError(
+                    f"{self.fn.__name__}() indexes an array that it does not capture itself",
+                    hint="an array in its closure, or among its module's globals, is an operand; "
+                    "one in a container, an attribute or another function's is not: bind it to a "
+                    "name of this function's before",
+                ) from error
+            return bool(result) if isinstance(result, np.bool_) else result
+
+        return call
 
 
 def _is_array(x: Any) -> bool:

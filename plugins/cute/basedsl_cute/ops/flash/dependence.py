@@ -81,6 +81,8 @@ def _is_arithmetic(op: Any) -> bool:
         # What a branch does need not depend on what chooses it.
         inner = [x for region in op.regions for block in region.blocks for x in block.operations]
         return all(_is_arithmetic(x.operation) for x in inner)
+    if op.name == "cf.assert":
+        return False
     if name in _PARTIAL:
         return bool(constant(op.operands[1]))
     return op.name in _HARMLESS or dialect in ("arith", "math")

@@ -104,11 +104,12 @@ class Config:
     def threads(self) -> int:
         return 128 * (self.groups + 1)
 
-    @property
-    def registers(self) -> tuple[int, int]:
-        """Registers of a thread of the producer and of a consumer."""
-        if self.box and self.groups == 2:
-            return 40, 232  # the producer finds the places of boxes
+    def registers(self, has_mask: bool) -> tuple[int, int]:
+        """Registers of a thread of the producer and of a consumer, with a mask of the user's or
+        without.
+        """
+        if (self.box or has_mask) and self.groups == 2:
+            return 40, 232  # the producer finds the places of boxes, or looks for tiles
         return {1: (56, 256), 2: (24, 240), 3: (32, 160)}[self.groups]
 
     def smem_bytes(self, head: int, head_v: int, width: int = 16) -> int:
@@ -166,6 +167,7 @@ def forward_kernel(
         ones = allocate_ones(smem, dtype, cfg)
         write_ones(ones, thread)
 
+    registers = cfg.registers(steps is not None)
     warp = arch.make_warp_uniform(arch.warp_idx())
     agents = pipeline.Agent.Thread
     pipes = [
@@ -185,13 +187,13 @@ def forward_kernel(
     work = walk.first(arch.block_idx()[0])
     key_group = tma_q.shape[2] // tma_k.shape[2]
     if warp < 4:
-        arch.setmaxregister_decrease(cfg.registers[0])
+        arch.setmaxregister_decrease(registers[0])
         if warp == 0:
             sides = ((load_q, tma_q, sq), (load_k, tma_k, sk), (load_v, tma_v, sv))
             left = (notes, steps)
             producer(pipes, sides, walk, work, key_group, packing, left, (head_k, head_v), cfg)
     else:
-        arch.setmaxregister_increase(cfg.registers[1])
+        arch.setmaxregister_increase(registers[1])
         lane = thread - 128
         own_s, own_o = mma_s.get_slice(lane), mma_o.get_slice(lane)
         all_s, all_o = (x.get_slice((warp // 4 - 1) * 128) for x in (mma_s, mma_o))
