@@ -27,16 +27,10 @@ from basedsl_cute.ops.flash.softmax import (
     scale_rows,
 )
 from basedsl_cute.ops.flash.variant import LOG2_E, Sequence
-from basedsl_cute.ops.hopper.attention_rows import (
-    BoxLoads,
-    PackedWalk,
-    Packing,
-    TileLoads,
-    box_width,
-    boxes_of,
-)
+from basedsl_cute.ops.hopper.attention_producer import producer
+from basedsl_cute.ops.hopper.attention_rows import PackedWalk, Packing, box_width, boxes_of
 from basedsl_cute.ops.hopper.attention_sums import TileSums, allocate_ones, write_ones
-from basedsl_cute.ops.hopper.attention_walk import NOTES, Steps, Walk, read_note, write_note
+from basedsl_cute.ops.hopper.attention_walk import NOTES, Steps, Walk, read_note
 from basedsl_cute.ops.hopper.gemm import pin_in_registers
 from basedsl_cute.utils import hopper_helpers as sm90
 
@@ -426,50 +420,6 @@ def give_turn_again(group, more, word, walk, work, cfg: cute.Constexpr):
             give_turn(group, True, cfg)
         else:
             give_turn(group, word & 1 != 0, cfg)
-
-
-@cute.jit
-def producer(
-    pipes, sides, walk, work, group, packing, left, heads: cute.Constexpr, cfg: cute.Constexpr
-):
-    """Load the queries of each task, and keys and values from its last tile to its first."""
-    notes, steps = left
-    at_q, at_k, at_v = [pipe.make_participants()[0] for pipe in pipes]
-    while work < walk.total:
-        tile, head, batch, low, number = walk.task(work)
-        place = walk.place(batch)
-        area = walk.area(tile, head, place.sequence)
-        note: tuple = (tile, head, batch, low, number)
-        word: Any = None
-        if cute.const_expr(steps is not None):
-            note = (*note, place.shows_whole(area, number * cfg.tile[1], cfg.tile[1]))
-            word = steps.after(number, place, area, low, cfg.tile[1])
-            steps.write(at_k.state, word)
-        write_note(notes, at_q.state.count, note)
-        where = (sides, heads, cfg, tile, batch, head, head // group)
-        loads = TileLoads(*where) if packing is None else BoxLoads(*where, packing)
-        loads.keys(number, at_k.acquire_and_advance())
-        loads.queries(at_q.acquire_and_advance())
-        if cute.const_expr(cfg.early):
-            arch.griddepcontrol_wait()  # for the values alone; at once but for the first task
-        more = cute.Boolean(True)
-        while more:
-            following = number - 1
-            if cute.const_expr(steps is not None):
-                more, following = word & 1 != 0, word >> 2
-                # Ahead of the wait for the values, which takes longer.
-                word = steps.after(following, place, area, low, cfg.tile[1])
-            loads.values(number, at_v.acquire_and_advance())
-            number = following
-            if cute.const_expr(steps is None):
-                more = number >= low
-            if more:
-                if cute.const_expr(steps is not None):
-                    steps.write(at_k.state, word)
-                loads.keys(number, at_k.acquire_and_advance())
-        work = walk.following(work)
-    for at in (at_q, at_k, at_v):
-        at.tail()
 
 
 @cute.jit
