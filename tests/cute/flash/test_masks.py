@@ -53,7 +53,7 @@ def test_masks_show_what_they_are_true_for(name, config):
 
 
 def test_a_mask_within_a_window_of_packed_sequences():
-    """Of which one has no keys: functions get no place before the first."""
+    """One has no keys: functions get no place before the first."""
     lengths_q, lengths_k = [30, 20, 50], [45, 0, 70]
     starts_q, starts_k = (np.int32([0, *np.cumsum(x)]) for x in (lengths_q, lengths_k))
     q, k, v = normal(100, 1, 32), normal(115, 1, 32, seed=1), normal(115, 1, 32, seed=2)

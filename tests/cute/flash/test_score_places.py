@@ -1,4 +1,4 @@
-"""What scores of the user's make of their place: differences, tables, and tiles beyond the ends."""
+"""Scores of the user's by their place: differences, tables, and tiles beyond the ends."""
 
 from __future__ import annotations
 

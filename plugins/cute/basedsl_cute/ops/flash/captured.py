@@ -65,7 +65,7 @@ class Captured:
         return len(own) == len(others) and all(a is b for a, b in zip(own, others, strict=True))
 
     def _places(self) -> tuple[Any, ...]:
-        """Where arrays are among the operands and what the function captures."""
+        """The places of arrays among the operands and in what the function captures."""
         return self.offset, self.cells, self.names, len(self.defaults), [*self.named]
 
     def __hash__(self) -> int:

@@ -79,7 +79,7 @@ def span_of(mask: Callable[..., Any], batch: Any, head: Any, query: Any, key: An
 
 
 class _Spans:
-    """What is known of values: a `Linear`, `Quotient` or `Magnitude` of a number, a `Span` or
+    """The knowledge of values: a `Linear`, `Quotient` or `Magnitude` of a number, a `Span` or
     `Fixed` of a condition, or None. Those that are not `varying` do not depend on the key.
     """
 
@@ -139,7 +139,7 @@ def _as_span(found: Span | Fixed) -> Span:
 
 
 def _fixed(value: Any, kind: str) -> Any:
-    """What is known of a value that does not depend on the key."""
+    """The knowledge of a value that does not depend on the key."""
     if kind == "i1":
         return Fixed(cute.Boolean(value))
     if kind == "i32":
@@ -218,7 +218,7 @@ def _not(a: Any) -> Any:
 
 
 def _choice(chosen: Any, then: Any, other: Any) -> Any:
-    """What is known of a choice."""
+    """The knowledge of a choice between two values."""
     if isinstance(then, Linear) and isinstance(other, Linear) and isinstance(chosen, Fixed):
         if then.factor != other.factor:
             return None

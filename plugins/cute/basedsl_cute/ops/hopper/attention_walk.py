@@ -98,11 +98,11 @@ def write_note(notes, number, task: cute.Constexpr):
 
 
 class Steps:
-    """What the producer leaves with each tile of keys, where a mask of the user's chooses them: a
-    word about the one behind it, which is its number, if the queries see all of it, and if there is
-    one. Consumers, whose registers and time are scarcer, load it behind the barrier of the keys. A
-    stage has two places: consumers may still load from one while the producer writes the other,
-    ahead of its wait for the stage.
+    """Words that the producer leaves with tiles of keys, where a mask of the user's chooses them,
+    each about the tile behind: its number, if the queries see all of it, and if there is one.
+    Consumers, whose registers and time are scarcer, load it behind the barrier of the keys. A stage
+    has two places: consumers may still load from one while the producer writes the other, ahead of
+    its wait for the stage.
     """
 
     def __init__(self, smem, stages):
