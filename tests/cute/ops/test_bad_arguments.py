@@ -65,6 +65,11 @@ def test_arguments_of_other_kinds():
     calls = [
         (lambda: matmul(SQUARE, SQUARE, out_dtype=bool), "no results of Boolean"),
         (lambda: gated_linear(SQUARE, SQUARE, SQUARE, activation=None), "a gate has an activation"),
+        (lambda: matmul(SQUARE, [1.0]), r"matmul \(b\) takes arrays of .* not a list"),
+        (lambda: rms_norm(logits, 2.0), r"rms_norm \(weight\) takes arrays"),
+        (lambda: rms_norm(logits, eps=None), "rms_norm: eps=None"),
+        (lambda: rms_norm(logits, eps="1e-6"), "rms_norm: eps='1e-6'"),
+        (lambda: rotary(logits[None], logits, [1.0]), r"rotary \(sin\) takes arrays"),
         (lambda: topk(logits, True), "k is True"),
         (lambda: topk(logits, 1.0), "k is 1.0"),
         (lambda: topk(logits, np.array(1)), "k is array"),

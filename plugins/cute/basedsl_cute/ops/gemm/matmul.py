@@ -18,7 +18,7 @@ from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.host.tensor_argument import tensor_argument
 from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
-from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.array_libraries import ArrayLibrary, known_libraries, library
 from basedsl_cute.ops.blackwell import gemm as blackwell_gemm
 from basedsl_cute.ops.gemm.block_scaled import BlockScaled, block_scaled_matmul
 from basedsl_cute.ops.gemm.epilogue import FusedEpilogue
@@ -193,7 +193,7 @@ def _is_users(epilogue: Any) -> bool:
 
 def _key(lib: ArrayLibrary, x: Any, name: str) -> Any:
     """The cache key of an operand; DSLTypeError for one of another library than `a`."""
-    if library(x) is not lib:
+    if known_libraries.get(type(x)) is not lib and library(x, f"matmul ({name})") is not lib:
         given = with_article(f"{type(x).__module__}.{type(x).__name__}")
         raise DSLTypeError(
             f"matmul: {name} is {given}, unlike a",

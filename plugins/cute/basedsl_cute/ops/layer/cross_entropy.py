@@ -145,7 +145,7 @@ def _checked(lib: ArrayLibrary, x: Any, weight: Any, targets: Any) -> tuple[int,
     """The rows and the classes; DSLTypeError for arrays that do not fit together."""
     name = "linear_cross_entropy"
     for word, array in (("weight", weight), ("targets", targets)):
-        if library(array, name) is not lib:
+        if library(array, f"{name} ({word})") is not lib:
             raise DSLTypeError(f"{name}: {word} and x are arrays of different libraries")
     if element_type(name, "weight", weight) is not element_type(name, "x", x):
         raise DSLTypeError(f"{name}: weight is of {weight.dtype}, and x of {x.dtype}")

@@ -20,7 +20,7 @@ from basedsl import ArrayRecord, DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.hardware_info import HardwareInfo
-from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.array_libraries import ArrayLibrary, known_libraries, library
 from basedsl_cute.ops.jax_arrays import is_jax
 from basedsl_cute.ops.layer import long_norm_gradient
 from basedsl_cute.ops.layer.rows import (
@@ -200,11 +200,24 @@ def _norm(operation: str, x: Any, weight: Any, bias: Any, residual: Any, eps: fl
 
         return jax_norm(operation, x, weight, bias, residual, eps)
     lib = library(x, operation)
+    if type(eps) is not float:
+        eps = _number(operation, eps)
     if lib.records(x, weight, bias, residual):
         from basedsl_cute.ops.layer.torch_norm import torch_norm  # it imports PyTorch
 
         return torch_norm(operation, x, weight, bias, residual, eps)
     return norm_into(None, operation, x, weight, bias, residual, eps)
+
+
+def _number(operation: str, eps: Any) -> float:
+    """The float that `eps` is; DSLTypeError for what is no number, or learned."""
+    is_learned = getattr(eps, "requires_grad", False)
+    try:
+        return float("none" if isinstance(eps, str) or is_learned else eps)
+    except (TypeError, ValueError, OverflowError):
+        raise DSLTypeError(
+            f"{operation}: eps={eps!r}", hint="pass a number, such as 1e-6"
+        ) from None
 
 
 def norm_into(
@@ -215,10 +228,12 @@ def norm_into(
     """
     lib = library(x, operation)
     given = (x, residual, weight, bias)
-    for other in given:
-        if other is not None and library(other, operation) is not lib:
+    for name, other in zip(("x", "residual", "weight", "bias"), given, strict=True):
+        if other is None or known_libraries.get(type(other)) is lib:
+            continue
+        if library(other, f"{operation} ({name})") is not lib:
             raise DSLTypeError(
-                f"{operation}: its arrays are of different libraries",
+                f"{operation}: {name} is of another library than x",
                 hint="pass arrays of one library",
             )
     keys = [None if other is None else lib.key(other) for other in given]

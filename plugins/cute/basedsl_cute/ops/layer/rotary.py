@@ -15,7 +15,7 @@ import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.algebra.explained_calls import explains_arguments
-from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.array_libraries import ArrayLibrary, known_libraries, library
 from basedsl_cute.ops.jax_arrays import is_jax
 from basedsl_cute.ops.layer.rows import element_type
 from basedsl_cute.ops.plan_cache import PlanCache, asked_options
@@ -48,7 +48,8 @@ def rotary(x: Any, cos: Any, sin: Any, *, interleaved: bool = False, inverse: bo
         return jax_rotary(x, cos, sin, interleaved, inverse)
     lib = library(x, "rotary")
     for name, table in (("cos", cos), ("sin", sin)):
-        if library(table, "rotary") is not lib:
+        is_like = known_libraries.get(type(table)) is lib
+        if not is_like and library(table, f"rotary ({name})") is not lib:
             raise DSLTypeError(f"rotary: {name} and x are arrays of different libraries")
         if getattr(table, "requires_grad", False):
             raise DSLTypeError(f"rotary: {name} requires a gradient", hint=f"{name}.detach()")
