@@ -122,8 +122,8 @@ def attention(
         layout: see above.
         out: the array to write; by default a new one.
         return_lse: return (out, lse), with the natural logarithm of each row's sum of exponents:
-            Float32 (batches, heads, queries), or (heads, total) for packed sequences. PyTorch gets
-            no gradient of it.
+            Float32 (batches, heads, queries), or (heads, total) for packed sequences. It has no
+            gradient, and is a constant to PyTorch and JAX.
         config: a `Config` of `ops.ampere.attention`, `ops.hopper.attention` or
             `ops.blackwell.attention`, instead of the chosen one. That of Blackwell is for heads of
             64 or 128 elements, of sequences that are neither packed nor paged.
@@ -160,7 +160,7 @@ def attention(
             "k_scale": k_scale, "v_scale": v_scale, "block_table": block_table, "out": out,
             "config": config,
         }  # fmt: skip
-        return jax_attention(Functions(attention, attention_backward), q, k, v, given, return_lse)
+        return jax_attention(Functions(recorded, attention_backward), q, k, v, given, return_lse)
     lib = library(q, "attention")
     if lib.records(q, k, v, bias, alibi, sinks):
         from basedsl_cute.ops.flash.torch_attention import differentiable  # it imports PyTorch
@@ -207,6 +207,16 @@ def planned(
         q, k = given[:2]
         check_values(lib, Lengths(*given[4:8]), q, k, options[4:6], options[6])
     return by_plan(plans, _plan, _launch, lib, given, options, score, mask)
+
+
+def recorded(q: Any, k: Any, v: Any, **given: Any) -> Any:
+    """Attention with the arguments of `attention`, by name, and with zeros in rows of no sequence,
+    as what is recorded for gradients needs.
+    """
+    arrays = (q, k, v, *[given.get(name) for name in GivenArrays._fields[3:]])
+    options = Options._make([given.get(name) for name in Options._fields])._replace(clears=True)
+    functions = given.get("score"), given.get("mask")
+    return planned(library(q, "attention"), arrays, tuple(options), *functions)
 
 
 def _plan(
@@ -549,4 +559,4 @@ def _launch(
         else:
             kernel(q, k, v, target, lse, *operands, variant, config, on)
     if cute.const_expr(clears):
-        clear((target,), lengths[0], on)
+        clear((target,), lse, lengths[0], on)
