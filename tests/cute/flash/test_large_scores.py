@@ -106,10 +106,11 @@ def test_scores_of_any_size_by_bfloat16_and_softcap(kind):
     np.testing.assert_allclose(np.float64(out), values, atol=2e-2)
 
 
-def test_scores_of_any_size_by_elements_of_8_bits():
+@pytest.mark.parametrize("options", [{}, {"slack": 1.25, "between": False}])
+def test_scores_of_any_size_by_elements_of_8_bits(options):
     q, k, v = operands(ml_dtypes.float8_e4m3fn)
     for scale in SCALES:
-        check(q, k, v, scale, 0.03 * 3, config=hopper.Config((64, 32)))
+        check(q, k, v, scale, 0.03 * 3, config=hopper.Config((64, 32), **options))
 
 
 def test_scores_of_any_size_by_the_kernel_for_blackwell(sim):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from basedsl import DSLTypeError
 from basedsl_cute.ops import attention
 from basedsl_cute.ops.ampere.attention import Config
+from basedsl_cute.ops.flash import attention as flash
 from basedsl_cute.ops.hopper import attention as hopper
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -51,11 +53,54 @@ def check(q, k, v, wanted, factors=(1.0, 1.0, 1.0), most_of_logs=1e-7, **options
         {"query_stages": 2, "overlaps": True},
         {"late": 4, "ahead": True, "computed": 3},
         {"by_products": True, "late": 4, "by_bits": True, "early": True},
+        {"slack": 1.25, "by_products": True, "between": False},
+        {"slack": 0.25, "between": False, "from_end": True, "by_groups": True},
     ],
 )
 def test_a_causal_mask(keys, options):
     q, k, v = normal(1, 70, 2, 64), normal(1, 100, 1, 64, seed=1), normal(1, 100, 1, 64, seed=2)
     check(q, k, v, {"right": 0}, causal=True, config=hopper.Config((64, keys), **options))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lengths", [(300, 400), (64, 64), (400, 230)])
+@pytest.mark.parametrize(
+    "seen", [{}, {"causal": True}, {"causal": "top-left"}, {"window": (50, 10)}]
+)
+def test_where_tiles_end_and_who_passes_by_keys_changes_no_bit(lengths, seen, monkeypatch):
+    """Blocks have several tasks, of more tiles of keys than there are stages."""
+    monkeypatch.setattr(flash, "_multiprocessors", lambda q: 2)
+    q, k, v = (normal(1, n, 3, 64, seed=i) for i, n in enumerate((lengths[0], *lengths[1:] * 2)))
+    stays = hopper.Config((192, 64), stages=3, query_stages=2, persistent=True, by_bits=True)
+    expected = attention(q, k, v, return_lse=True, config=stays, **seen)
+    for changed in ({"overlaps": True}, {}):
+        config = replace(stays, from_end=True, by_groups=True, **changed)
+        found = attention(q, k, v, return_lse=True, config=config, **seen)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_many_keys_allow_less_slack():
+    """Weights that are lost for it weigh an eighth of the largest at most."""
+    config = hopper.Config(slack=3.25, between=False)
+    for keys in (1, 4096, 4097, 8192, 8193, 16384):
+        slack = flash.with_slack(config, keys).slack
+        offset = int(8.3 - slack)
+        assert keys * 2.0 ** -(offset + 10) <= 1 / 8
+    assert flash.with_slack(config, 16385).slack is None
+    assert flash.with_slack(replace(config, slack=0.25), 1).slack == 0.25
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("head", [64, 128, 256])
+@pytest.mark.parametrize("keys", [32, 96])
+def test_values_in_blocks_change_no_bit(head, keys):
+    q, k, v = (normal(2, n, 2, head, seed=i) for i, n in enumerate((70, 130, 130)))
+    config = hopper.Config((64, keys))
+    found = [
+        attention(q, k, v, causal=True, config=replace(config, in_blocks=x)) for x in (False, True)
+    ]
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.slow
@@ -66,30 +111,49 @@ def test_negative_scores(first, window):
     q, k, v = normal(1, 70, 2, 64), np.float32(normal(1, 200, 1, 64, seed=1)), normal(1, 200, 1, 64)
     k[:, first:] = -abs(k[:, first:])
     wanted = {} if window is None else {"right": 0, "left": window[0]}
-    config = hopper.Config((64, 64), by_bits=True)
     q, k = abs(np.float32(q)).astype(FLOAT8), k.astype(FLOAT8)
     # Products of one sign: what Hopper's wgmma cuts off is never made up for.
-    check(q, k, v, wanted, (2.0, 2.0, 1.0), 5e-4, window=window, config=config)
+    for options in ({"by_bits": True}, {"slack": 1.25, "between": False}):
+        config = hopper.Config((64, 64), **options)
+        check(q, k, v, wanted, (2.0, 2.0, 1.0), 5e-4, window=window, config=config)
 
 
 @pytest.mark.slow
-def test_scores_that_are_not_numbers():
+@pytest.mark.parametrize("options", [{"by_bits": True}, {"slack": 1.25, "between": False}])
+def test_scores_that_are_not_numbers(options):
     q, k, v = normal(1, 70, 1, 64), normal(1, 200, 1, 64, seed=1), normal(1, 200, 1, 64, seed=2)
     q[0, 3], k[0, 150, 0, 0] = np.nan, np.nan
-    config = hopper.Config((64, 64), by_bits=True)
+    config = hopper.Config((64, 64), **options)
     out = np.float64(attention(q, k[:, :150], v[:, :150], config=config))
     assert np.isnan(out[0, 3]).all() and not np.isnan(np.delete(out[0], 3, 0)).any()
     assert np.isnan(np.float64(attention(q, k, v, config=config))).all()
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("slack", [0.25, 1.25, 2.25])
+@pytest.mark.parametrize("step", [1, -1])
+def test_bases_that_follow_from_afar(step, slack):
+    """Scores rise along the keys by less than the slack for each tile, by more, or fall."""
+    config = hopper.Config((64, 32), slack=slack, by_products=True, between=False, late=4)
+    q = abs(np.float32(normal(1, 64, 1, 64))).astype(FLOAT8)
+    v = np.float32(normal(1, 320, 1, 64, seed=1)) + np.arange(320)[:, None, None] // 32 * 0.4 + 1.0
+    for rise in (0.1, 0.3, 3.0):  # of a tile's mean score, in units of 2^(1 / ln 2)
+        means = np.arange(320)[::step] // 32 * rise * 8 / (64 * 0.8)
+        k = np.float32(normal(1, 320, 1, 64, seed=2)) / 4 + means[:, None, None]
+        check(q, k.astype(FLOAT8), v.astype(FLOAT8), {}, config=config)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("head", [64, 128, 256])
-def test_results_without_the_logarithms_of_sums(head):
-    """They may be summed otherwise then."""
+@pytest.mark.parametrize("causal", [False, True])
+def test_results_without_the_logarithms_of_sums(head, causal):
+    """They may be summed otherwise then, and the largest weight may be rounded."""
     q, k, v = (normal(1, n, 1, head, seed=i) for i, n in enumerate((130, 300, 300)))
-    values, _ = reference(*(np.float64(x) for x in (q, k, v)))
-    out = np.float64(attention(q, k, v))
-    np.testing.assert_allclose(out, values, atol=0.03 * abs(values).max())
+    wanted = {"right": 0} if causal else {}
+    values, _ = reference(*(np.float64(x) for x in (q, k, v)), **wanted)
+    errors = np.float64(attention(q, k, v, causal=causal)) - values
+    assert abs(errors).max() < 0.035 * abs(values).max()
+    assert np.sqrt((errors**2).mean()) < 0.026 * np.sqrt((values**2).mean())
 
 
 @pytest.mark.slow
@@ -134,6 +198,12 @@ HALF = np.zeros((1, 8, 4, 64), np.float16)
         (Q, {"config": Config()}, "no kernel for packed or paged sequences, nor by mma.sync"),
         (Q, {"config": hopper.Config((64, 48))}, r"has no tile \(64, 48\)"),
         (Q, {"config": hopper.Config((64, 64), overlaps=True)}, "overlaps= needs query_stages=2"),
+        (Q, {"config": hopper.Config((64, 64), slack=1.0)}, "slack= needs between=False"),
+        (Q, {"config": hopper.Config((64, 64), slack=-1.0, between=False)}, "from 0 to 8"),
+        (HALF, {"config": hopper.Config(slack=1.0, between=False)}, "for elements of 8 bits"),
+        (HALF, {"config": hopper.Config(from_end=True), "softcap": 1.0}, "from_end= is for"),
+        (Q, {"config": hopper.Config((64, 64), in_blocks=True)}, "tiles of 32, 96, 160 or 224"),
+        (HALF, {"config": hopper.Config(by_groups=True, turns=True)}, "by_groups= is for"),
         (HALF, {"config": hopper.Config(early=True)}, "nor begins early with them"),
         (HALF, {"config": hopper.Config(computed=1)}, "sums no weights of Float16"),
         (Q, {"seqused_k": np.int32([4])}, "no kernel for packed or paged"),

@@ -290,7 +290,8 @@ def finish_rows(
     for r in cute.range_constexpr(cute.size(sums, mode=[0])):
         row, column = coords[r, 0]
         at = row0 + row
-        inside = at < sequence.queries * packed
+        # Rows before the first query are beyond the last as unsigned numbers.
+        inside = cute.Uint32(at) < cute.Uint32(sequence.queries * packed)
         query = cute.where(inside, at // packed, 0) + sequence.first_query
         own_head = cute.where(inside, head + at % packed, 0)
         sink = None

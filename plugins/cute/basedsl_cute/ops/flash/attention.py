@@ -122,8 +122,8 @@ def attention(
         layout: see above.
         out: the array to write; by default a new one.
         return_lse: return (out, lse), with the natural logarithm of each row's sum of exponents:
-            Float32 (batches, heads, queries), or (heads, total) for packed sequences. It has no
-            gradient, and is a constant to PyTorch and JAX.
+            Float32 (batches, heads, queries), or (heads, total) for packed sequences. PyTorch gets
+            no gradient of it.
         config: a `Config` of `ops.ampere.attention`, `ops.hopper.attention` or
             `ops.blackwell.attention`, instead of the chosen one. That of Blackwell is for heads of
             64 or 128 elements, of sequences that are neither packed nor paged.
@@ -160,7 +160,7 @@ def attention(
             "k_scale": k_scale, "v_scale": v_scale, "block_table": block_table, "out": out,
             "config": config,
         }  # fmt: skip
-        return jax_attention(Functions(recorded, attention_backward), q, k, v, given, return_lse)
+        return jax_attention(Functions(attention, attention_backward), q, k, v, given, return_lse)
     lib = library(q, "attention")
     if lib.records(q, k, v, bias, alibi, sinks):
         from basedsl_cute.ops.flash.torch_attention import differentiable  # it imports PyTorch
@@ -207,16 +207,6 @@ def planned(
         q, k = given[:2]
         check_values(lib, Lengths(*given[4:8]), q, k, options[4:6], options[6])
     return by_plan(plans, _plan, _launch, lib, given, options, score, mask)
-
-
-def recorded(q: Any, k: Any, v: Any, **given: Any) -> Any:
-    """Attention with the arguments of `attention`, by name, and with zeros in rows of no sequence,
-    as what is recorded for gradients needs.
-    """
-    arrays = (q, k, v, *[given.get(name) for name in GivenArrays._fields[3:]])
-    options = Options._make([given.get(name) for name in Options._fields])._replace(clears=True)
-    functions = given.get("score"), given.get("mask")
-    return planned(library(q, "attention"), arrays, tuple(options), *functions)
 
 
 def _plan(
@@ -340,22 +330,44 @@ _NARROW_128 = replace(
     between=False,
     ahead=True,
     late=4,
-    computed=1,
     overlaps=True,
+    from_end=True,
+    by_groups=True,
+    in_blocks=True,
+)
+_NARROW_SCORED_128 = replace(
+    _STAYS,
+    tile=(128, 128),
+    stages=3,
+    turns=True,
+    between=False,
+    ahead=True,
+    late=4,
+    computed=1,
 )
 _NARROW_256 = replace(_STAYS, tile=(128, 128), turns=True)
 # Of elements of 8 bits: heads' extent -> configurations for products, and for scores or masks of
 # other kinds.
 NARROW_CONFIGS = {
     64: (_NARROW_64, _NARROW_64),
-    128: (_NARROW_128, replace(_NARROW_128, tile=(128, 128), stages=3, turns=True, overlaps=False)),
+    128: (_NARROW_128, _NARROW_SCORED_128),
     256: (_NARROW_256, _NARROW_256),
 }
-# Without a bound, a mask, functions of scores, or logarithms of sums, which are coarser so.
+# Without a mask, functions of scores, or logarithms of sums, which are coarser so: without a bound
+# of the keys that a query sees, and with one.
+_NARROW_128_LAZY = replace(_NARROW_128, by_products=True, slack=3.25, early=True)
+_NARROW_256_LAZY = replace(
+    _NARROW_256, ahead=True, late=4, between=False, by_products=True, slack=1.25, early=True
+)
 NARROW_BY_PRODUCTS = {
-    64: replace(_NARROW_64, tile=(192, 128), by_products=True),
-    256: replace(_NARROW_256, ahead=True, late=4, by_products=True),
+    64: (replace(_NARROW_64, tile=(192, 128), by_products=True), _NARROW_64),
+    128: (_NARROW_128_LAZY, replace(_NARROW_128_LAZY, late=6)),
+    256: (_NARROW_256_LAZY, _NARROW_256),
 }
+# Keys up to which bases of exponents may have a slack: weights below a 2^15th, 2^16th or 2^17th of
+# their row's largest are zero with it, those below a 2^18th without, so that all that are lost
+# weigh no more than an eighth of the largest, as with 32,768 keys without slack.
+_SLACK_OF_KEYS = ((4096, 3.25), (8192, 2.25), (16384, 1.25))
 # With few keys a block's beginning and end weigh more than the turns of its warpgroups.
 _FEW_KEYS = 1024
 # By mma.sync, for heads of more than 96 elements: the most keys at a time without a spill.
@@ -370,6 +382,14 @@ HOPPER_MASK = hopper.Config(
 _HOPPER_FEW_KEYS = hopper.Config(
     (128, 128), query_stages=2, turns=True, persistent=True, between=False
 )
+
+
+def with_slack(config: hopper.Config, keys: int) -> hopper.Config:
+    """The configuration with the slack that so many keys allow."""
+    if config.slack is None:
+        return config
+    most = next((slack for most, slack in _SLACK_OF_KEYS if keys <= most), None)
+    return replace(config, slack=None if most is None else min(most, config.slack))
 
 
 def _boxed(config: hopper.Config, page: int | None) -> hopper.Config:
@@ -403,9 +423,9 @@ def _chosen(
         of_width, (plain, scored) = next(x for x in NARROW_CONFIGS.items() if width <= x[0])
         if variant.is_scored or variant.mask is not None:
             return scored
-        if variant.right is None and not has_logs:
-            return NARROW_BY_PRODUCTS.get(of_width, plain)
-        return plain
+        if has_logs:
+            return plain
+        return with_slack(NARROW_BY_PRODUCTS[of_width][variant.right is not None], extents.keys)
     if target.is_gpu and TCGEN05.is_met_by(target) and is_long:
         if blackwell.takes(extents.head, extents.head_v):
             return blackwell_config(extents.head, variant.right)
@@ -542,7 +562,7 @@ def _launch(
     v, target = rows_of_heads(v, head_v), rows_of_heads(out, head_v, 2)
     if cute.const_expr(isinstance(config, hopper.Config)):
         if cute.const_expr(turned is not None):
-            turn(v, turned, config.early, on)
+            turn(v, turned, config.in_blocks, config.early, on)
             v = turned
         scalars = (scale, value_scale, blocks)
         packing = (lengths, batches, longest) if config.box else None
@@ -559,4 +579,4 @@ def _launch(
         else:
             kernel(q, k, v, target, lse, *operands, variant, config, on)
     if cute.const_expr(clears):
-        clear((target,), lse, lengths[0], on)
+        clear((target,), lengths[0], on)

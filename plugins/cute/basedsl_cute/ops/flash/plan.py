@@ -20,6 +20,7 @@ from basedsl_cute.ops.flash.arguments import (
     heads_view,
     reach_of,
 )
+from basedsl_cute.ops.flash.turn import BLOCK
 from basedsl_cute.ops.plan_cache import PlanCache, Repeatable, asked_options
 
 
@@ -159,8 +160,6 @@ class AttentionPlan(Repeatable):
             self._launch_all(launch, lib, GivenArrays(*given), captured, result, lse)
         elif self.static[-1]:  # rows of no sequence are to be zeros
             result[...] = 0
-            if lse is not None:
-                lse[...] = -math.inf
         if is_padded:
             found = result[..., : self.head_v]
             if out is None:
@@ -350,7 +349,7 @@ def plan_of(
             f32,
         )
     if operands["q"].dtype.width == 8:
-        turned = _turned(given.v.dtype, extents)
+        turned = _turned(given.v.dtype, extents, config)
     return AttentionPlan(
         (operands["q"].view, operands["k"].view, operands["v"].view),
         bias,
@@ -367,9 +366,18 @@ def plan_of(
     )
 
 
-def _turned(dtype: Any, extents: Extents) -> NewArray:
-    """The values (head, keys, heads, batches) with contiguous keys, in whole 16."""
-    keys, head, heads = -(-extents.keys // 16) * 16, extents.head_v, extents.key_heads
+def _turned(dtype: Any, extents: Extents, config: Any) -> NewArray:
+    """The turned values: (head, keys, heads, batches) with contiguous keys, in whole 16, or blocks
+    of whole tiles (see `ops.flash.turn`).
+    """
+    head, heads = extents.head_v, extents.key_heads
+    if config.in_blocks:
+        keys = config.tile[1]
+        blocks, size = -(-extents.keys // keys) * keys // BLOCK, BLOCK * head
+        whole = heads * blocks * size
+        view = HeadsView((size, blocks, heads, extents.batches), (1, size, blocks * size, whole))
+        return NewArray((extents.batches, heads, blocks, size), dtype, view)
+    keys = -(-extents.keys // 16) * 16
     view = HeadsView(
         (head, keys, heads, extents.batches), (keys, 1, head * keys, heads * head * keys)
     )

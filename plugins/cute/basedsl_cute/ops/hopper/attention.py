@@ -10,11 +10,9 @@ stay for many tiles: those of the next one are loaded while this one is written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import basedsl_cute as cute
-from basedsl import DSLTypeError
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import OperandMajorMode, cpasync, tma, warpgroup
 from basedsl_cute.ops.ampere.attention import AttentionResult, adjust, finish_rows
@@ -27,6 +25,9 @@ from basedsl_cute.ops.flash.softmax import (
     scale_rows,
 )
 from basedsl_cute.ops.flash.variant import LOG2_E, Sequence
+from basedsl_cute.ops.hopper.attention_config import ROWS, check_config
+from basedsl_cute.ops.hopper.attention_config import Config as Config
+from basedsl_cute.ops.hopper.attention_lazy import NarrowLazySoftmax
 from basedsl_cute.ops.hopper.attention_producer import producer
 from basedsl_cute.ops.hopper.attention_rows import PackedWalk, Packing, box_width, boxes_of
 from basedsl_cute.ops.hopper.attention_sums import TileSums, allocate_ones, write_ones
@@ -35,7 +36,6 @@ from basedsl_cute.ops.hopper.gemm import pin_in_registers
 from basedsl_cute.utils import hopper_helpers as sm90
 
 ROW, COLUMN = sm90.LayoutEnum.ROW_MAJOR, sm90.LayoutEnum.COL_MAJOR
-ROWS = 64  # of a warpgroup's wgmma
 # Of keys and values that blocks share at a time: less than the 50 MB of an H100's or H200's L2
 # cache ("NVIDIA H100 Tensor Core GPU Architecture", table 4).
 L2_BYTES = 32 << 20
@@ -44,74 +44,6 @@ NARROW_OFFSET = 8
 LEAST_SCALE = 2.0**-100
 # Sections of heads, of which blocks that stay get equal work.
 MOST_SECTIONS = 6
-
-
-@dataclass(frozen=True)
-class Config:
-    """The static configuration of the kernel.
-
-    `tile` is (queries, keys): 64 queries for each consumer warpgroup. `stages` is the number of
-    tiles of keys, and of values, in shared memory, `query_stages` that of tiles of queries. With
-    `turns` the warpgroups start their products one after the other, so that one makes weights while
-    the other multiplies. A block that is `persistent` has many tiles of queries, whose keys are
-    loaded while it writes another; those of a head follow each other if `by_head`. With `between`,
-    sums are scaled between the two products of a tile of keys, while the tensor cores work on the
-    first; with `pinned`, weights are summed under the exponentials: both take a few registers more.
-    Results are written in vectors of 16 bytes if `is_wide`, to which their rows are aligned then.
-    Of each eight columns of scores, the last `late` are made into weights behind the wait for the
-    values, so that the conversion of the others runs under their exponentials. With `ahead` warps
-    wait for the next keys and values before their turn. Of each eight weights of 8 bits,
-    `computed` are made by multiplications, since their exponentials take longer than products; with
-    `by_products` they are summed by products with ones (`ops.hopper.attention_sums`), after they
-    are rounded: the logarithms of sums are coarser. With `by_bits` the largest scores are found as
-    integers, three at a time (`ops.flash.softmax.largest_by_bits`). With `overlaps` the first
-    scores of the next tile of queries are multiplied while the results of this one are written.
-    If it is `early`, the kernel begins while the one that turns values of 8 bits ends.
-    `box` is 0, or for packed and paged sequences the keys of one load: a divisor of the tile's
-    keys, and of the rows of a page.
-    """
-
-    tile: tuple[int, int] = (128, 128)
-    stages: int = 2
-    query_stages: int = 1
-    turns: bool = False
-    persistent: bool = False
-    by_head: bool = False
-    between: bool = True
-    pinned: bool = True
-    is_wide: bool = True
-    box: int = 0
-    late: int = 0
-    ahead: bool = False
-    computed: int = 0
-    by_products: bool = False
-    by_bits: bool = False
-    overlaps: bool = False
-    early: bool = False
-
-    @property
-    def groups(self) -> int:
-        """The number of consumer warpgroups."""
-        return self.tile[0] // ROWS
-
-    @property
-    def threads(self) -> int:
-        return 128 * (self.groups + 1)
-
-    def registers(self, has_mask: bool) -> tuple[int, int]:
-        """Registers of a thread of the producer and of a consumer, with a mask of the user's or
-        without.
-        """
-        if (self.box or has_mask) and self.groups == 2:
-            return 40, 232  # the producer finds the places of boxes, or looks for tiles
-        return {1: (56, 256), 2: (24, 240), 3: (32, 160)}[self.groups]
-
-    def smem_bytes(self, head: int, head_v: int, width: int = 16) -> int:
-        """Shared memory of a block in bytes, without barriers, for heads of these extents, and
-        elements of `width` bits.
-        """
-        m, n = self.tile
-        return width // 8 * (self.query_stages * m * head + self.stages * n * (head + head_v))
 
 
 @cute.kernel
@@ -208,18 +140,17 @@ def forward_kernel(
         if cute.const_expr(cfg.by_products):
             tile_sums = TileSums(ones, (warp // 4 - 1) * 128, cfg)
         scales = cute.make_rmem_tensor((cute.size(sums, mode=[0]),), cute.Float32)
-        softmax = OnlineSoftmax(
-            cute.size(sums, mode=[0]),
-            cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E,
-            NARROW_OFFSET if dtype.width == 8 else 0,
-            cfg.by_bits,
-        )
+        factor = cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E
+        softmax = softmax_of(cute.size(sums, mode=[0]), factor, dtype, cfg)
         at_q, at_k, at_v = [pipe.make_participants()[1] for pipe in pipes]
         group = warp // 4
         if group == cfg.groups:
             give_turn(group, work < walk.total, cfg)
         if cute.const_expr(cfg.overlaps):
             if work < walk.total:
+                if cute.const_expr(cfg.by_groups):
+                    at_q.wait()
+                    pass_hidden(at_k, at_v, walk, read_note(notes, at_q.state.count % NOTES), group)
                 start_scores(at_q, at_k, cute.Boolean(True), mma_s, scores, rq, rk)
                 warpgroup.wait_group(0)
         while work < walk.total:
@@ -230,7 +161,7 @@ def forward_kernel(
             query_stage = at_q.wait()
             note = at_q.state.count % NOTES
             advance(at_q)
-            tile, head, batch, low, number = read_note(notes, note)
+            row, head, batch, low, number = read_note(notes, note)
             whole: Any = None
             if cute.const_expr(steps is not None):
                 whole = read_note(notes, note, 6)[5] != 0
@@ -242,12 +173,19 @@ def forward_kernel(
             is_scaled = any(x is not None for x in operand_scales[:2])
             if cute.const_expr(is_scaled and not variant.is_scored):
                 softmax.factor = positive(own_scale) * LOG2_E
+            if cute.const_expr(cfg.by_groups):
+                task = (row, head, batch, low, number)
+                if cute.const_expr(not cfg.overlaps):
+                    pass_hidden(at_k, at_v, walk, task, group)
+                number = walk.last_of_group(task, group)
             stage, word = wait_for_keys(at_k, steps)
             if cute.const_expr(not cfg.overlaps):
                 take_turn(group, cfg)
                 multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
             place = walk.place(batch)
-            area = walk.area(tile, head, place.sequence)
+            area = walk.area(row, head, place.sequence)
+            if cute.const_expr(cfg.by_groups):
+                area = (area[0], walk.rows_of_group(row, group))
             own = number * n
             if cute.const_expr(steps is None):
                 number = number - 1
@@ -257,7 +195,7 @@ def forward_kernel(
             softmax.begin()
             warpgroup.wait_group(0)
             stage.release()
-            adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1, whole=whole)
+            adjust(by_row, coords, place, own_scale, row, own, area, n, 1, whole=whole)
             softmax.update(by_row, tile_sums is None)
             if cute.const_expr(steps is not None):
                 number, whole = next_tile(word, low)
@@ -265,6 +203,8 @@ def forward_kernel(
             if cute.const_expr(cfg.ahead):
                 if number >= low:
                     at_k.wait()
+            if cute.const_expr(cfg.by_groups):
+                number = pass_all(at_k, at_v, number, low, walk.is_outside(area[1]))
             while number >= low:
                 stage, word = wait_for_keys(at_k, steps, True if cfg.ahead else None)
                 if cute.const_expr(cfg.ahead):
@@ -281,7 +221,7 @@ def forward_kernel(
                 give_turn_again(group, number >= low, word, walk, work, cfg)
                 warpgroup.wait_group(1)
                 stage.release()
-                adjust(by_row, coords, place, own_scale, tile * m, own, area, n, 1, whole=whole)
+                adjust(by_row, coords, place, own_scale, row, own, area, n, 1, whole=whole)
                 factors, exponents = softmax.rise(by_row)
                 if cute.const_expr(steps is not None):
                     number, whole = next_tile(word, low)
@@ -300,7 +240,9 @@ def forward_kernel(
                 held.release()
                 if cute.const_expr(cfg.by_products):
                     tile_sums.add(softmax.total, scales)
-                if cute.const_expr(not cfg.between):
+                if cute.const_expr(cfg.slack is not None):
+                    rescale_where_risen(softmax, sums, scales)
+                elif cute.const_expr(not cfg.between):
                     rescale(sums, scales)
                 for part, is_computed in parts[1]:
                     softmax.weigh(part, exponents, is_computed, tile_sums is None)
@@ -312,9 +254,14 @@ def forward_kernel(
             multiply_values(mma_o, acc, operand, rv, held.index, tile_sums)
             if cute.const_expr(cfg.overlaps):
                 more = walk.following(work) < walk.total
+                if cute.const_expr(cfg.by_groups):
+                    if more:
+                        at_q.wait()
+                        task = read_note(notes, at_q.state.count % NOTES)
+                        pass_hidden(at_k, at_v, walk, task, group)
                 start_scores(at_q, at_k, more, mma_s, scores, rq, rk)
             # Found again, since registers are few in the loop above.
-            row, own_head, own_batch, _, _ = read_note(notes, note)
+            own_row, own_head, own_batch, _, _ = read_note(notes, note)
             slot = own_batch if packing is None else packing.query_batch(own_batch)
             places = (walk.sequence_of(own_batch), slot, slot, cute.Boolean(True))
             warpgroup.wait_group(1 if cfg.overlaps else 0)
@@ -331,7 +278,7 @@ def forward_kernel(
             # So that nothing of this is computed ahead and kept through the loops.
             own_o = mma_o.get_slice(arch.inline_ptx("mov.b32 $0, $1;", [lane], cute.Int32))
             result = as_rows(own_o.partition_C(cute.make_identity_tensor((m, head_v))))
-            finish_rows(softmax, sums, result, target, row * m, own_head, 1, cfg.is_wide)
+            finish_rows(softmax, sums, result, target, own_row, own_head, 1, cfg.is_wide)
             work = walk.following(work)
             if cute.const_expr(cfg.overlaps):
                 warpgroup.wait_group(0)
@@ -349,6 +296,13 @@ def parts_of(scores, cfg):
         pieces = ((first, cut, False), (cut, last, True))
         made.append([(as_rows(blocks_of(scores, a, b)), kind) for a, b, kind in pieces if a < b])
     return made
+
+
+def softmax_of(rows, factor, dtype, cfg):
+    """The softmax of a thread's rows."""
+    if cfg.slack is not None:
+        return NarrowLazySoftmax(rows, factor, cfg.slack)
+    return OnlineSoftmax(rows, factor, NARROW_OFFSET if dtype.width == 8 else 0, cfg.by_bits)
 
 
 def wait_for_keys(at_k, steps, is_full=None):
@@ -379,6 +333,13 @@ def rescale(sums, scales):
     """
     pin_in_registers(scales)
     scale_rows(sums, [scales[r] for r in range(cute.size(scales))])
+
+
+@cute.jit
+def rescale_where_risen(softmax, sums, scales):
+    """Multiply a thread's rows by their numbers, if a base of the warp has risen."""
+    if softmax.has_risen:
+        rescale(sums, scales)
 
 
 def advance(at):
@@ -448,6 +409,30 @@ def start_scores(at_q, at_k, more, mma, scores, rq, rk):
 
 
 @cute.jit
+def pass_hidden(at_k, at_v, walk, task, group):
+    """Pass by the last tiles of keys and values of a task, those that no query of the warpgroup
+    sees. It may hold one stage of values meanwhile.
+    """
+    number, last = task[4], walk.last_of_group(task, group)
+    while number > last:
+        at_k.wait_and_advance().release()
+        at_v.wait_and_advance().release()
+        number = number - 1
+
+
+@cute.jit
+def pass_all(at_k, at_v, number, low, is_outside):
+    """Pass by the tiles of keys from `number` down to `low`, and as many of values, if the
+    warpgroup has no queries; return the number of the next tile.
+    """
+    while is_outside and number >= low:
+        at_k.wait_and_advance().release()
+        at_v.wait_and_advance().release()
+        number = number - 1
+    return number
+
+
+@cute.jit
 def multiply_values(mma, acc, weights, rv, stage, sums: cute.Constexpr = None):
     """Start O += P V with a stage of values, and the `sums` of the weights, if any."""
     mma.set(warpgroup.Field.ACCUMULATE, True)
@@ -467,15 +452,6 @@ def smem_layouts(dtype, head_k, head_v, cfg):
         sm90.make_smem_layout_b(ROW, (m, n, head_k), dtype, cfg.stages),
         sm90.make_smem_layout_b(major, (m, head_v, n), dtype, cfg.stages),
     )
-
-
-def check_packing(cfg, dtype):
-    """Raise DSLTypeError for a configuration or a type without loads of boxes."""
-    if not cfg.box or cfg.box % 8 or cfg.tile[1] % cfg.box or dtype.width != 16:
-        raise DSLTypeError(
-            f"attention on Hopper has no packed or paged sequences with {cfg}",
-            hint="box= is a multiple of 8 that divides the tile's keys; elements have 16 bits",
-        )
 
 
 @cute.jit
@@ -509,23 +485,7 @@ def forward(
     DSLTypeError for a tile that does not fit the instruction or shared memory.
     """
     (m, n), head_k, head_v, dtype = cfg.tile, q.shape[1], out.shape[1], q.element_type
-    step = 256 // dtype.width
-    if cute.const_expr(m % ROWS or not 1 <= cfg.groups <= 3 or n % step or n > 256):
-        raise DSLTypeError(
-            f"attention on Hopper has no tile {cfg.tile}",
-            hint=f"queries are 64, 128 or 192, keys a multiple of {step} up to 256",
-        )
-    if cute.const_expr((cfg.computed or cfg.by_products or cfg.early) and dtype.width != 8):
-        raise DSLTypeError(
-            f"attention on Hopper computes or sums no weights of {dtype.__name__} by products, nor "
-            "begins early with them",
-            hint="computed=, by_products= and early= are for elements of 8 bits",
-        )
-    if cute.const_expr(cfg.overlaps and (cfg.turns or cfg.query_stages < 2)):
-        raise DSLTypeError(
-            f"attention on Hopper has no overlap of tiles of queries with {cfg}",
-            hint="overlaps= needs query_stages=2, and no turns=",
-        )
+    check_config(cfg, dtype, variant, packing is not None)
     layouts = smem_layouts(dtype, head_k, head_v, cfg)
     mma_s = sm90.make_trivial_tiled_mma(
         dtype,
@@ -549,7 +509,6 @@ def forward(
     tensors = (q, k, v if dtype.width == 8 else cute.select(v, [1, 0, 2, 3]))
     keys, queries, heads = n, q.shape[0], q.shape[2] * q.shape[3]
     if cute.const_expr(packing is not None):
-        check_packing(cfg, dtype)
         _, batches, queries = packing
         packing = (*packing, cute.Int32(q.shape[0]), cute.Int32(k.shape[0]))
         keys, heads = cfg.box, q.shape[2] * batches
@@ -565,8 +524,11 @@ def forward(
     loads: list = []
     op = cpasync.CopyBulkTensorTileG2SOp()
     for x, layout, tile in zip(tensors, layouts, tiles, strict=True):
-        one = cute.composition(cute.select(layout, [0, 1]), tile)
-        loads += cpasync.make_tiled_tma_atom(op, x, one, tile)
+        if cute.const_expr(cfg.in_blocks and len(loads) == 4):
+            loads += [loads[2], v]  # values that are copied without TMA
+        else:
+            one = cute.composition(cute.select(layout, [0, 1]), tile)
+            loads += cpasync.make_tiled_tma_atom(op, x, one, tile)
     swizzle = cute.Int32(1)
     is_even = cute.Boolean(True)
     if cute.const_expr((variant.right is not None or variant.mask is not None) and not cfg.by_head):

@@ -14,7 +14,8 @@ from basedsl_cute.nvgpu import OperandMajorMode, cpasync, warpgroup
 from basedsl_cute.ops.ampere.attention_backward import store_rows
 from basedsl_cute.ops.flash.softmax import as_rows
 from basedsl_cute.ops.flash.variant import LOG2_E, Place, Sequence
-from basedsl_cute.ops.hopper.attention import COLUMN, ROW, ROWS
+from basedsl_cute.ops.hopper.attention import COLUMN, ROW
+from basedsl_cute.ops.hopper.attention_config import ROWS
 from basedsl_cute.ops.hopper.attention_rows import tma_tile
 from basedsl_cute.utils import hopper_helpers as sm90
 

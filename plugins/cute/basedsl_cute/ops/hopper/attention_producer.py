@@ -18,17 +18,17 @@ def producer(
     notes, steps = left
     at_q, at_k, at_v = [pipe.make_participants()[0] for pipe in pipes]
     while work < walk.total:
-        tile, head, batch, low, number = walk.task(work)
+        row, head, batch, low, number = walk.task(work)
         place = walk.place(batch)
-        area = walk.area(tile, head, place.sequence)
-        note: tuple = (tile, head, batch, low, number)
+        area = walk.area(row, head, place.sequence)
+        note: tuple = (row, head, batch, low, number)
         word: Any = None
         if cute.const_expr(steps is not None):
             note = (*note, place.shows_whole(area, number * cfg.tile[1], cfg.tile[1]))
             word = steps.after(number, place, area, low, cfg.tile[1])
             steps.write(at_k.state, word)
         write_note(notes, at_q.state.count, note)
-        where = (sides, heads, cfg, tile, batch, head, head // group)
+        where = (sides, heads, cfg, row, batch, head, head // group)
         loads = TileLoads(*where) if packing is None else BoxLoads(*where, packing)
         loads.keys(number, at_k.acquire_and_advance())
         loads.queries(at_q.acquire_and_advance())

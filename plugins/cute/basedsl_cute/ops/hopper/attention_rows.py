@@ -139,21 +139,28 @@ def partition(atom, staged, tiles):
 class TileLoads:
     """The loads of a task from tensors (rows, head, heads, batches)."""
 
-    def __init__(self, sides, heads, cfg, tile, batches, head, key_head):
+    def __init__(self, sides, heads, cfg, row, batches, head, key_head):
         (load_q, tma_q, sq), (load_k, tma_k, sk), (load_v, tma_v, sv) = sides
         (m, n), (head_k, head_v), batch = cfg.tile, heads, batches
+        self.cfg = cfg
+        tma_q = cute.domain_offset((row, 0, 0, 0), tma_q)
         self.of_queries = (
             load_q,
-            *tma_tile(load_q, tma_q, sq, (m, head_k), (tile, 0), head, batch),
+            *tma_tile(load_q, tma_q, sq, (m, head_k), (0, 0), head, batch),
         )
         self.of_keys = (
             load_k,
             *tma_tile(load_k, tma_k, sk, (n, head_k), (None, 0), key_head, batch),
         )
-        self.of_values = (
-            load_v,
-            *tma_tile(load_v, tma_v, sv, (head_v, n), (0, None), key_head, batch),
-        )
+        if cfg.in_blocks:
+            self.size = n * head_v
+            self.blocks = tma_v[None, None, key_head, batch].iterator
+            self.staged = cute.recast_ptr(sv.iterator, cute.make_swizzle(0, 4, 3), sv.element_type)
+        else:
+            self.of_values = (
+                load_v,
+                *tma_tile(load_v, tma_v, sv, (head_v, n), (0, None), key_head, batch),
+            )
 
     def queries(self, stage):
         """Start to load the queries into a stage."""
@@ -166,7 +173,17 @@ class TileLoads:
 
     def values(self, number, stage):
         """Start to load a tile of values into a stage."""
-        self._start(self.of_values, number, stage)
+        if self.cfg.in_blocks:
+            bulk = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), self.staged.dtype)
+            vector = cute.make_layout(self.size)
+            source, to = (
+                cute.make_tensor((x + i * self.size).align(16), vector)
+                for x, i in ((self.blocks, number), (self.staged, stage.index))
+            )
+            with arch.elect_one():
+                cute.copy(bulk, source, to, mbar_ptr=stage.barrier)
+        else:
+            self._start(self.of_values, number, stage)
 
     def _start(self, side, number, stage):
         atom, to, source = side
@@ -176,16 +193,15 @@ class TileLoads:
 class BoxLoads:
     """The loads of a task of a packed or paged sequence, from boxes of rows."""
 
-    def __init__(self, sides, heads, cfg, tile, batch, head, key_head, packing):
+    def __init__(self, sides, heads, cfg, row, batch, head, key_head, packing):
         self.sides, self.heads, self.cfg, self.packing = sides, heads, cfg, packing
-        self.tile, self.batch, self.head, self.key_head = tile, batch, head, key_head
+        self.row, self.batch, self.head, self.key_head = row, batch, head, key_head
         self.sequence = packing.sequence(batch)
 
     def queries(self, stage):
         """Start to load the queries into a stage."""
         atom, x, staged = self.sides[0]
-        rows, sequence = self.cfg.tile[0], self.sequence
-        row = self.tile * rows
+        rows, row, sequence = self.cfg.tile[0], self.row, self.sequence
         at = self.packing.query_batch(self.batch)
         first = sequence.first_query + row
         box = box_at(x, 0, rows, first, sequence.queries - row, self.head, at)

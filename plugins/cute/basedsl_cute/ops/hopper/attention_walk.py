@@ -5,6 +5,7 @@ from __future__ import annotations
 import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.ops.flash.variant import Place
+from basedsl_cute.ops.hopper.attention_config import ROWS
 
 # Tasks that the producer leaves for consumers, of up to two stages of queries: those of which warps
 # still write results, and the next.
@@ -21,10 +22,12 @@ class Walk:
 
     def __init__(self, variant, sequence, extras, shape, swizzle, cfg):
         self.variant, self.sequence, self.extras = variant, sequence, extras
-        (self.rows, self.keys), self.by_head = cfg.tile, cfg.by_head
+        (self.rows, self.keys), self.stages = cfg.tile, cfg.stages
+        self.by_head, self.from_end = cfg.by_head, cfg.from_end
         self.swizzle = swizzle
         self.heads, self.batches = shape[2], shape[3]
         self.tiles = cute.ceil_div(sequence.queries, self.rows)
+        self.lead = self.tiles * self.rows - sequence.queries if cfg.from_end else 0
         self.total = cute.Int32(self.tiles * self.heads * self.batches)
 
     def sequence_of(self, batch):
@@ -35,10 +38,30 @@ class Walk:
         """The place of scores of a batch."""
         return Place(self.variant, self.sequence_of(batch), batch, *self.extras)
 
-    def area(self, tile, head, sequence):
-        """The heads and the queries of a task, each (first, last)."""
-        first = tile * self.rows
-        return (head, head), (first, cute.min(first + self.rows, sequence.queries) - 1)
+    def area(self, row, head, sequence):
+        """The heads and the queries of the task from query `row` on, each (first, last)."""
+        end = cute.min(row + self.rows, sequence.queries)
+        return (head, head), (cute.max(row, 0) if self.from_end else row, end - 1)
+
+    def rows_of_group(self, row, group):
+        """The queries of warpgroup `group`, counted from 1, of the task from `row` on, (first,
+        last): they may lie outside of the sequence.
+        """
+        first = row + (group - 1) * ROWS
+        return first, first + (ROWS - 1)
+
+    def is_outside(self, rows):
+        """True if none of the rows (first, last) is a query."""
+        return (rows[0] >= self.sequence.queries) | (rows[1] < 0)
+
+    def last_of_group(self, task, group):
+        """The last tile of keys that a query of the warpgroup sees, of a task (see `task`), but
+        not so far from its last one that the tiles between need the stage of one more.
+        """
+        row, _, batch, low, number = task
+        _, end = self.place(batch).keys_of(*self.rows_of_group(row, group))
+        seen = cute.min(cute.ceil_div(end, self.keys) - 1, number)
+        return cute.max(cute.max(seen, low), number - (self.stages - 1))
 
     def first(self, work):
         """The first task of the block with number `work`."""
@@ -73,16 +96,17 @@ class Walk:
         return is_odd if self.by_head else is_odd & (self.swizzle >= all_heads)
 
     def task(self, work):
-        """The tile, head and batch of a task, and its tiles of keys: the first one, and the last,
-        which it begins with. It has one in any case.
+        """The first query, head and batch of a task, and its tiles of keys: the first one, and the
+        last, which it begins with. It has one in any case.
         """
         tile, head, batch = self.at(work)
+        row = tile * self.rows - self.lead
         place = self.place(batch)
-        area = self.area(tile, head, place.sequence)
+        area = self.area(row, head, place.sequence)
         begin, end = place.keys_of(*area[1])
         low = begin // self.keys
         last = place.tile_before(cute.ceil_div(end, self.keys) - 1, low, *area, self.keys)
-        return tile, head, batch, low, cute.max(last, low)
+        return row, head, batch, low, cute.max(last, low)
 
 
 @cute.jit
