@@ -26,6 +26,7 @@ import numpy as np
 
 import basedsl_cute as cute
 from basedsl_cute.ops.flash import attention as flash
+from basedsl_cute.ops.flash.turn import BLOCK
 from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.runtime import from_dlpack
 
@@ -45,11 +46,14 @@ def compiled(head: int, config: Any, arch: str, dtype: Any = np.float16) -> Any:
     if dtype is FLOAT8:
         out = np.zeros((4, 2, 256, head), np.float16).transpose(2, 3, 1, 0)
         turned = np.zeros((4, 2, head, 256), dtype).transpose(2, 3, 1, 0)
+        if config.in_blocks:
+            blocks = -(-256 // config.tile[1]) * config.tile[1] // BLOCK
+            turned = np.zeros((4, 2, blocks, BLOCK * head), dtype).transpose(3, 2, 1, 0)
     return cute.compile(
         flash._launch,
         *(x, x, x, out, lse, None, None, turned),
         *((None,) * 4, (None, None, None), (), (None,) * 3),
-        *(1.0, 1.0, 1, 256, 132, head, head, Variant(), config, 0),
+        *(1.0, 1.0, 1, 256, 132, head, head, Variant(), config, False, 0),
         options=f"--gpu-arch {arch}",
     )
 
@@ -90,8 +94,7 @@ def rows() -> Iterator[tuple[str, int, int, Any]]:
     for head in (64, 128, 256):
         wide, narrow = flash.HOPPER_CONFIGS[head][1], flash.NARROW_CONFIGS[head][0]
         kinds = [("wgmma", wide, np.float16), ("8 bits", narrow, FLOAT8)]
-        if head in flash.NARROW_BY_PRODUCTS:
-            kinds.append(("8 bits by products", flash.NARROW_BY_PRODUCTS[head], FLOAT8))
+        kinds.append(("8 bits by products", flash.NARROW_BY_PRODUCTS[head][0], FLOAT8))
         for kind, config, dtype in kinds:
             n = config.tile[1]
             yield (

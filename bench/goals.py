@@ -238,7 +238,7 @@ def goals() -> list[Goal]:
         made.append(Goal(f"attention functions, of {peer}", flash, found, least, count=4))
     eight = of_attention("narrow", "fp16")
     text = "attention of 8 bits, of our Float16"
-    made.append(Goal(text, flash, eight, NARROW_ATTENTION, count=5))
+    made.append(Goal(text, flash, eight, NARROW_ATTENTION, count=6))
     for column, most in ATTENTION_CODE.items():
         text = f"attention forward, {column}"
         made.append(Goal(text, "attention_code.py", of_code(column), most=most, count=10))

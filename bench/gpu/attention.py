@@ -48,7 +48,7 @@ SHAPES = [
     (4, 4096, 32, 4, 128, True),
     (8, 512, 16, 16, 128, True),
 ]
-NARROW = [SHAPES[0], SHAPES[1], (1, 16384, 16, 16, 128, False), SHAPES[3], SHAPES[5]]
+NARROW = [*SHAPES[:3], (1, 16384, 16, 16, 128, False), SHAPES[3], SHAPES[5]]
 DECODING = [(1, 16384), (16, 8192), (128, 4096), (1, 131072)]  # batches, keys
 FUNCTIONS = ("full", "causal", "linear bias", "window")
 WINDOW = 1024

@@ -28,12 +28,11 @@ from basedsl_cute import arch
 from basedsl_cute.nvgpu import OperandMajorMode, warpgroup
 from basedsl_cute.ops.flash.softmax import as_wgmma_operand, narrow_weights
 from basedsl_cute.ops.hopper.attention import (
-    ROWS,
-    Config,
     multiply_scores,
     multiply_values,
     smem_layouts,
 )
+from basedsl_cute.ops.hopper.attention_config import ROWS, Config
 from basedsl_cute.utils import hopper_helpers as sm90
 
 FLOAT8, FLOAT16 = cute.Float8E4M3FN, cute.Float16

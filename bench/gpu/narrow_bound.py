@@ -1,6 +1,6 @@
 """The most that attention of 8 bits reaches on a Hopper GPU by steps that depend on each other.
 
-    python bench/gpu/narrow_bound.py [--head 64 128 256] [--only TEXT ...] [--compile]
+    python bench/gpu/narrow_bound.py [--head 64 128 256] [--only TEXT ...] [--rows] [--compile]
 
 A step is what a warpgroup of `ops.hopper.attention` does for a tile of keys, by its own functions:
 it starts the products of the next scores and those of this tile's weights with its values, then
@@ -9,9 +9,17 @@ each waits for what it must wait for in any such kernel. But operands lie in sha
 start, nothing is masked, and a block has one tile of queries without end: no TMA, no barriers but
 those of turns, no first and last step. "fp16" is a step of 16 bits, made alike.
 
-"without" tells what is left out, in turn, whatever the results are then: what it costs. With "sums
-checked" no maxima are taken: bases of exponents stay until a thread's sum of weights is above what
-the type has, as in a kernel that would allow that the largest weight is rounded.
+With `--rows`, blocks have the tasks that they have in rows of `bench/gpu/attention.py`, as evenly
+shared as whole tasks can be: of each the first scores, as many steps as tiles of keys, and at the
+end the last values, whose sums are scaled and rounded. Nothing is loaded, masked or written. Each
+row tells that and a copy of as many bytes as the turn of the values moves, together, beside
+`ops.attention` of 16 bits and of 8 bits with those lengths.
+
+"exact" has bases of exponents that are the largest scores so far, and sums by additions. "without"
+tells what of that is left out, in turn, whatever the results are then: what it costs. With "sums
+checked" no maxima are taken: bases stay until a thread's sum of weights is above what the type has,
+as in a kernel that would allow that the largest weight is rounded. The operands of a step are those
+of the step before, so that bases that follow from afar never rise.
 
 Medians of rounds in turns, TFLOP/s of the two products, and of that the ratio to "fp16" and to
 `ops.attention` of Float16 with 16,384 keys, which is told with that of 8 bits, with the clock and
@@ -24,6 +32,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import heapq
 import random
 import statistics
 import sys
@@ -34,34 +43,36 @@ from typing import Any
 import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import OperandMajorMode, warpgroup
-from basedsl_cute.ops.flash.attention import HOPPER_CONFIGS, NARROW_CONFIGS
+from basedsl_cute.ops.flash.attention import HOPPER_CONFIGS, NARROW_BY_PRODUCTS
 from basedsl_cute.ops.flash.softmax import (
-    OnlineSoftmax,
     as_rows,
     as_wgmma_operand,
     narrow_weights,
     powers,
 )
 from basedsl_cute.ops.hopper.attention import (
-    NARROW_OFFSET,
-    ROWS,
-    Config,
     give_turn,
     multiply_scores,
     multiply_values,
     parts_of,
     rescale,
+    rescale_where_risen,
     smem_layouts,
+    softmax_of,
     take_turn,
 )
+from basedsl_cute.ops.hopper.attention_config import ROWS, Config
+from basedsl_cute.ops.hopper.attention_sums import TileSums, allocate_ones, write_ones
 from basedsl_cute.ops.hopper.gemm import pin_in_registers
 from basedsl_cute.utils import hopper_helpers as sm90
 
-STEPS = 1024
+STEPS, MOST_GROUPS, MOST_TASKS = 1024, 3, 64
 ROUNDS = 9
 SCALE = 0.3  # of scores: weights differ, as the power of products depends on it
 MOST = 448.0  # of Float8E4M3FN
 PARTS = ("max", "exp", "sum", "scale", "convert")
+ROWS_OF_TABLES = [(4, 4096, 16, False), (4, 4096, 16, True), (1, 16384, 16, False)]
+ROWS_OF_TABLES.append((1, 16384, 16, True))  # batches, length, heads, causal
 
 
 @dataclass(frozen=True)
@@ -78,25 +89,35 @@ class Plan:
 
 def plans(head):
     """The kernels that are run, by name."""
-    wide, narrow = HOPPER_CONFIGS[head][1], NARROW_CONFIGS[head][0]
+    wide, narrow = HOPPER_CONFIGS[head][1], NARROW_BY_PRODUCTS[head][0]
     wide, narrow = (replace(x, stages=1, query_stages=1) for x in (wide, narrow))
-    dtype = cute.Float8E4M3FN
+    exact = replace(narrow, slack=None, by_products=False)
+    lazy = replace(narrow, slack=1.25, between=False)
     configs = {
         "as chosen": narrow,
-        "other order of turns": replace(narrow, turns=not narrow.turns),
-        "sums scaled otherwise": replace(narrow, between=not narrow.between),
-        "largest scores otherwise": replace(narrow, by_bits=not narrow.by_bits),
-        "none computed": replace(narrow, computed=0),
+        "other order of turns": replace(narrow, turns=not narrow.turns, overlaps=False),
+        "bases that follow from afar": lazy,
+        "maxima of each tile": replace(narrow, slack=None),
+        "sums by additions": replace(narrow, by_products=False),
+        "exact": exact,
+        "exact, sums scaled otherwise": replace(exact, between=not exact.between),
+        "exact, largest scores otherwise": replace(exact, by_bits=not exact.by_bits),
     }
+    for late in (0, 2, 6):
+        configs[f"late {late}"] = replace(narrow, late=late)
+    for computed in (1, 2):
+        configs[f"computed {computed}"] = replace(narrow, computed=computed)
     if head == 128:
-        for tile in ((128, 128), (128, 160), (128, 192), (128, 224), (192, 128)):
-            configs[f"tile {tile}"] = replace(narrow, tile=tile)
+        for tile in ((128, 128), (128, 160), (128, 192), (128, 224)):
+            own = replace(narrow, tile=tile, turns=True, overlaps=False)
+            configs[f"tile {tile}, turns"] = own
+            configs[f"exact, tile {tile}"] = replace(exact, tile=tile)
     found = {"fp16": Plan(cute.Float16, wide)}
-    found |= {name: Plan(dtype, config) for name, config in configs.items()}
-    chosen = found["as chosen"]
-    found["sums checked"] = replace(chosen, checked=True)
-    found |= {f"without {part}": replace(chosen, without=(part,)) for part in PARTS}
-    found["products alone"] = replace(chosen, without=PARTS)
+    found |= {name: Plan(cute.Float8E4M3FN, config) for name, config in configs.items()}
+    without = found["exact"]
+    found["exact, sums checked"] = replace(without, checked=True)
+    found |= {f"exact, without {part}": replace(without, without=(part,)) for part in PARTS}
+    found["products alone"] = replace(without, without=PARTS)
     return found
 
 
@@ -111,7 +132,7 @@ def mixed(i, finite=0xB7B7B7B7):
 @cute.kernel
 def chain_kernel(
     out: cute.Tensor,
-    steps: cute.Int32,
+    tasks: cute.Tensor,
     factor: cute.Float32,
     mma_s: cute.Constexpr,
     mma_o: cute.Constexpr,
@@ -128,6 +149,10 @@ def chain_kernel(
         words = cute.make_tensor(start, cute.make_layout(cute.cosize(x.layout) * dtype.width // 32))
         for i in cute.range(thread, cute.size(words), 128 * cfg.groups, unroll=1):
             words[i] = mixed(i, 0xB7B7B7B7 if dtype.width == 8 else 0xBBFFBBFF)
+    ones: Any = None
+    if cute.const_expr(cfg.by_products):
+        ones = allocate_ones(smem, dtype, cfg)
+        write_ones(ones, thread)
     arch.fence_proxy("async.shared", space="cta")
     arch.sync_threads()
     group = arch.make_warp_uniform(thread // 128) + 1
@@ -143,67 +168,104 @@ def chain_kernel(
         ordered, weights = scores, cute.make_rmem_tensor(scores.layout, dtype)
         operand = as_wgmma_operand(weights)
     sums, by_row, parts = as_rows(acc), as_rows(scores), parts_of(scores, cfg)
+    tile_sums: Any = None
+    if cute.const_expr(cfg.by_products):
+        tile_sums = TileSums(ones, (group - 1) * 128, cfg)
     scales = cute.make_rmem_tensor((2,), cute.Float32)
-    softmax = OnlineSoftmax(2, factor, NARROW_OFFSET if dtype.width == 8 else 0, cfg.by_bits)
-    acc.fill(0.0)
-    scales.fill(1.0)
+    softmax = softmax_of(2, factor, dtype, cfg)
+    is_scaled = "scale" not in plan.without and not plan.checked
+    number, kept = cute.Int32(0), cute.Int32(0)
+    block = arch.block_idx()[0]
+    steps = arch.make_warp_uniform(tasks[block, group - 1, 0])
     stage = steps >> 31
     if group == cfg.groups:
         give_turn(group, steps > 0, cfg)
-    take_turn(group, cfg)
-    multiply_scores(mma_s, scores, rq, stage, rk, stage)
-    give_turn(group, steps > 0, cfg)
-    warpgroup.wait_group(0)
-    softmax.update(by_row)
-    weights.store(ordered.load().to(dtype).reshape(weights.shape))
-    is_scaled = "scale" not in plan.without and not plan.checked
-    while steps > 0:
-        steps = steps - 1
-        take_turn(group, cfg)
+    if cute.const_expr(cfg.overlaps):
         multiply_scores(mma_s, scores, rq, stage, rk, stage)
+        warpgroup.wait_group(0)
+    while steps > 0:
+        number = number + 1
+        following = arch.make_warp_uniform(tasks[block, group - 1, number])
+        if cute.const_expr(not cfg.overlaps):
+            take_turn(group, cfg)
+            multiply_scores(mma_s, scores, rq, stage, rk, stage)
+        steps = steps - 1
+        give_turn(group, steps + following > 0, cfg)
+        acc.fill(0.0)
+        scales.fill(1.0)
+        softmax.begin()
+        warpgroup.wait_group(0)
+        softmax.update(by_row, tile_sums is None)
+        weights.store(ordered.load().to(dtype).reshape(weights.shape))
+        while steps > 0:
+            steps = steps - 1
+            take_turn(group, cfg)
+            multiply_scores(mma_s, scores, rq, stage, rk, stage)
+            if cute.const_expr(is_scaled and cfg.between):
+                rescale(sums, scales)
+            multiply_values(mma_o, acc, operand, rv, stage, tile_sums)
+            give_turn(group, steps + following > 0, cfg)
+            warpgroup.wait_group(1)
+            before = [softmax.total[r] for r in range(2)]
+            if cute.const_expr("max" in plan.without or plan.checked):
+                exponents = [(factor, softmax.largest[r] * factor - 8) for r in range(2)]
+                if cute.const_expr(plan.checked):
+                    softmax.total.fill(0.0)
+            else:
+                factors, exponents = softmax.rise(by_row)
+                for r in range(2):
+                    scales[r] = factors[r]
+            for part, is_computed in parts[0]:
+                weigh(plan, softmax, part, exponents, is_computed, tile_sums is None)
+            if cute.const_expr(cfg.pinned):
+                pin_in_registers(softmax.total)
+            # Never false, but a branch: ptxas moves a wait up to the beginning of its basic block.
+            if steps >= 0:
+                arch.sync_warp()
+            warpgroup.wait_group(0)
+            if cute.const_expr(cfg.by_products):
+                tile_sums.add(softmax.total, scales)
+            if cute.const_expr(is_scaled and cfg.slack is not None):
+                rescale_where_risen(softmax, sums, scales)
+            elif cute.const_expr(is_scaled and not cfg.between):
+                rescale(sums, scales)
+            for part, is_computed in parts[1]:
+                weigh(plan, softmax, part, exponents, is_computed, tile_sums is None)
+            if cute.const_expr(plan.checked):
+                check(softmax, by_row, sums, before)
+            if cute.const_expr("convert" not in plan.without):
+                weights.store(ordered.load().to(dtype).reshape(weights.shape))
         if cute.const_expr(is_scaled and cfg.between):
             rescale(sums, scales)
-        multiply_values(mma_o, acc, operand, rv, stage)
-        give_turn(group, steps > 0, cfg)
-        warpgroup.wait_group(1)
-        before = [softmax.total[r] for r in range(2)]
-        if cute.const_expr("max" in plan.without or plan.checked):
-            exponents = [(factor, softmax.largest[r] * factor - softmax.offset) for r in range(2)]
-            if cute.const_expr(plan.checked):
-                softmax.total.fill(0.0)
-        else:
-            factors, exponents = softmax.rise(by_row)
-            for r in range(2):
-                scales[r] = factors[r]
-        for part, is_computed in parts[0]:
-            weigh(plan, softmax, part, exponents, is_computed)
-        if cute.const_expr(cfg.pinned):
-            pin_in_registers(softmax.total)
-        # Never false, but a branch: ptxas moves a wait up to the beginning of its basic block.
-        if steps >= 0:
-            arch.sync_warp()
-        warpgroup.wait_group(0)
-        if cute.const_expr(is_scaled and not cfg.between):
-            rescale(sums, scales)
-        for part, is_computed in parts[1]:
-            weigh(plan, softmax, part, exponents, is_computed)
-        if cute.const_expr(plan.checked):
-            check(softmax, by_row, sums, before)
-        if cute.const_expr("convert" not in plan.without):
-            weights.store(ordered.load().to(dtype).reshape(weights.shape))
-    value = softmax.total[0] + softmax.total[1]
-    for x in (acc, scores):
-        value = x.load().reduce(cute.ReductionOp.ADD, value, 0)
-    out[arch.block_idx()[0] * (128 * cfg.groups) + thread] = value
+        multiply_values(mma_o, acc, operand, rv, stage, tile_sums)
+        if cute.const_expr(cfg.overlaps):
+            multiply_scores(mma_s, scores, rq, stage, rk, stage)
+        warpgroup.wait_group(1 if cfg.overlaps else 0)
+        if cute.const_expr(cfg.by_products):
+            scales.fill(1.0)
+            tile_sums.add(softmax.total, scales)
+        for r in cute.range_constexpr(2):
+            inverse, _ = softmax.finish(r)
+            result = cute.make_rmem_tensor((head // 4,), cute.BFloat16)
+            result.store((sums[r, None].load() * inverse).to(cute.BFloat16).reshape(result.shape))
+            words = cute.recast_tensor(result, cute.Int32)
+            for i in cute.range_constexpr(cute.size(words)):
+                kept = kept * 3 + words[i]
+        steps = following
+        if cute.const_expr(cfg.overlaps):
+            warpgroup.wait_group(0)
+    for i in cute.range_constexpr(cute.size(scores)):
+        kept = kept + cute.Int32(scores[i])  # so that their products are not left out
+    out[block * (128 * cfg.groups) + thread] = kept
 
 
-def weigh(plan, softmax, part, exponents, is_computed):
+def weigh(plan, softmax, part, exponents, is_computed, is_summed):
     """Make scores into weights, and add them to the sums, but for what is left out."""
     for r, (factor, base) in enumerate(exponents):
         x = part[r, None].load() * factor - base
         if "exp" not in plan.without:
             x = powers(x) if is_computed else cute.math.exp2(x, fastmath=True)
-        if "sum" not in plan.without:
+        if is_summed and "sum" not in plan.without:
             softmax.total[r] = x.reduce(cute.ReductionOp.ADD, softmax.total[r], 0)
         part[r, None].store(x)
 
@@ -230,7 +292,7 @@ def check(softmax, by_row, sums, before):
 @cute.jit
 def chain(
     out: cute.Tensor,
-    steps: cute.Int32,
+    tasks: cute.Tensor,
     factor: cute.Float32,
     blocks: cute.Int32,
     head: cute.Constexpr,
@@ -246,7 +308,7 @@ def chain(
         tiler_mn=(ROWS, head),
         a_source=warpgroup.OperandSource.RMEM,
     )
-    chain_kernel(out, steps, factor, mma_s, mma_o, head, plan).launch(
+    chain_kernel(out, tasks, factor, mma_s, mma_o, head, plan).launch(
         grid=(blocks, 1, 1),
         block=(128 * cfg.groups, 1, 1),
         stream=cute.Stream(stream.ir_value()),
@@ -259,6 +321,7 @@ def main():
     parser.add_argument("--head", type=int, nargs="*", default=[64, 128, 256])
     parser.add_argument("--only", nargs="*", help="plans whose names contain one of these")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="0: compiled and called once")
+    parser.add_argument("--rows", action="store_true", help="rows of tables, heads of 128")
     parser.add_argument("--compile", action="store_true", help="for sm_90a, without a GPU")
     options = parser.parse_args()
     if not options.compile:
@@ -276,6 +339,10 @@ def main():
         }
         if options.compile:
             compile_only(head, found)
+        elif options.rows:
+            del found["fp16"]
+            for row in ROWS_OF_TABLES:
+                measure_row(head, found, row, options.rounds)
         else:
             measure(head, found, options.rounds)
     return 0
@@ -284,10 +351,10 @@ def main():
 def compile_only(head, found):
     import numpy as np
 
-    out = np.zeros(1 << 17, np.float32)
+    out, tasks = np.zeros(1 << 17, np.int32), np.zeros((132, MOST_GROUPS, 16), np.int32)
     for name, plan in found.items():
         code = cute.compile(
-            *(chain, out, STEPS, SCALE, 132, head, plan, 0), options="--gpu-arch sm_90a"
+            *(chain, out, tasks, SCALE, 132, head, plan, 0), options="--gpu-arch sm_90a"
         )
         (kernel,) = code.resources.values()
         told = f"{kernel.registers}, spills {kernel.spill_stores}"
@@ -300,12 +367,11 @@ def measure(head, found, rounds):
     from basedsl_cute.ops import attention
 
     processors = torch.cuda.get_device_properties(0).multi_processor_count
-    out = torch.zeros(processors * 384, device="cuda")
-    stream = torch.cuda.current_stream().cuda_stream
     contenders, work = {}, {}
+    tasks = torch.zeros(processors, MOST_GROUPS, MOST_TASKS, dtype=torch.int32, device="cuda")
+    tasks[:, :, 0] = STEPS
     for name, plan in found.items():
-        given = (out, STEPS, SCALE, processors, head, plan, stream)
-        contenders[name] = lambda given=given: chain(*given)
+        contenders[name] = chained(plan, tasks, head)
         m, n = plan.config.tile
         work[name] = 4 * processors * STEPS * m * n * head
     batches, length, heads = 1, 16384, 16
@@ -315,22 +381,102 @@ def measure(head, found, rounds):
     contenders["attention, 8 bits"] = lambda: attention(*narrow)
     for name in ("attention, fp16", "attention, 8 bits"):
         work[name] = 4 * batches * heads * length**2 * head
-    times = {name: [] for name in contenders}
-    for once in contenders.values():
-        once()
-    for _ in range(rounds):
-        for name in random.sample(list(contenders), len(contenders)):
-            times[name].append(seconds(contenders[name]))
+    times = medians(contenders, rounds)
     if not rounds:
         return
-    speed = {name: work[name] / statistics.median(times[name]) / 1e12 for name in contenders}
+    speed = {name: work[name] / x / 1e12 for name, x in times.items()}
     for name, x in sorted(speed.items(), key=lambda item: -item[1]):
         tile = f" {found[name].config.tile}" if name in found else ""
         of = f"{x / speed['fp16']:.3f}, {x / speed['attention, fp16']:.3f}"
         print(f"heads of {head}{tile} {name}: {x:.0f} ({of})", flush=True)
-    for name in ("fp16", "as chosen", "attention, fp16", "attention, 8 bits"):
+    shown = ("fp16", "as chosen", "exact", "attention, fp16", "attention, 8 bits")
+    for name in shown:
         if name in contenders:
             print(f"  {name}: {drawn(contenders[name])}", flush=True)
+
+
+def measure_row(head, found, row, rounds):
+    """Measure a row of the tables: chained steps of its tasks, beside `ops.attention`."""
+    import torch
+
+    from basedsl_cute.ops import attention
+
+    batches, length, heads, causal = row
+    processors = torch.cuda.get_device_properties(0).multi_processor_count
+    contenders = {}
+    for name, plan in found.items():
+        tasks = tasks_of(row, plan.config, processors)
+        tasks = torch.tensor(tasks, dtype=torch.int32, device="cuda")
+        contenders[name] = chained(plan, tasks, head)
+    shape = (batches, length, heads, head)
+    q, k, v = (torch.randn(*shape, device="cuda").half() for _ in range(3))
+    narrow = [x.to(torch.float8_e4m3fn) for x in (q, k, v)]
+    contenders["attention, fp16"] = lambda: attention(q, k, v, causal=causal)
+    contenders["attention, 8 bits"] = lambda: attention(*narrow, causal=causal)
+    values, turned = narrow[2].view(torch.uint8), torch.empty(shape, dtype=torch.uint8).cuda()
+    contenders["values copied"] = lambda: turned.copy_(values)
+    times = medians(contenders, rounds)
+    if not rounds:
+        return
+    copied = times.pop("values copied")
+    print(f"{row}: values copied in {copied * 1e6:.1f} us", flush=True)
+    for name in found.keys() & times.keys():
+        times[name] += copied
+    work = 4 * batches * heads * length**2 * head / (2 if causal else 1)
+    for name, x in sorted(times.items(), key=lambda item: item[1]):
+        tile = f" {found[name].config.tile}" if name in found else ""
+        ratio = times["attention, fp16"] / x
+        print(f"{row}{tile} {name}: {work / x / 1e12:.0f} ({ratio:.3f})", flush=True)
+
+
+def tasks_of(row, cfg, processors):
+    """The steps of each task of each block and warpgroup, the tasks shared as evenly as by the
+    longest first: (blocks, MOST_GROUPS, MOST_TASKS), with zeros at the end.
+    """
+    batches, length, heads, causal = row
+    (m, n), tasks = cfg.tile, []
+    for first in range(-(-length % m) if cfg.from_end else 0, length, m):
+        keys = []
+        for x in range(first, first + m, ROWS if cfg.by_groups else m):
+            end = x + (ROWS if cfg.by_groups else m)
+            seen = min(end, length) if causal else length
+            keys.append(seen if x < length and end > 0 else 0)
+        tasks.append([max(-(-seen // n), 1) for seen in keys])
+    shares = [(0, i, []) for i in range(processors)]
+    for each in sorted(tasks * (batches * heads), key=sum, reverse=True):
+        load, i, own = heapq.heappop(shares)
+        heapq.heappush(shares, (load + sum(each) / len(each) + 1, i, [*own, each]))
+    found = []
+    for _, _, own in shares:
+        groups = [[each[min(g, len(each) - 1)] for each in own] for g in range(MOST_GROUPS)]
+        found.append([steps + [0] * (MOST_TASKS - len(steps)) for steps in groups])
+    return found
+
+
+def chained(plan, tasks, head):
+    """A call of a plan's kernel with tasks of each multiprocessor."""
+    import torch
+
+    blocks = tasks.shape[0]
+    out = torch.zeros(blocks * 384, dtype=torch.int32, device="cuda")
+    stream = torch.cuda.current_stream().cuda_stream
+    return lambda: chain(out, tasks, SCALE, blocks, head, plan, stream)
+
+
+def medians(contenders, rounds):
+    """Seconds of a call of each, in turns, after one call of each."""
+    times = {}
+    for name, once in contenders.items():
+        try:
+            once()
+        except Exception as error:  # the others go on
+            print(f"{name} FAILED: {str(error)[:300]}", flush=True)
+            continue
+        times[name] = []
+    for _ in range(rounds):
+        for name in random.sample(list(times), len(times)):
+            times[name].append(seconds(contenders[name]))
+    return {name: statistics.median(found) for name, found in times.items() if found}
 
 
 def drawn(once, duration=1.0):

@@ -116,8 +116,7 @@ def check_config(cfg, dtype, variant, is_packed):
         )
     if cfg.from_end and (is_packed or variant.is_scored or variant.mask is not None):
         raise DSLTypeError(
-            "attention on Hopper has no tiles of queries from the end with functions of scores, "
-            "nor for packed or paged sequences",
+            "attention on Hopper has no tiles from the end of packed sequences or with functions",
             hint="from_end= is for scaled products, and sequences of one length",
         )
     if cfg.by_groups and (cfg.turns or variant.mask is not None):
