@@ -96,6 +96,13 @@ def test_linear_cross_entropy():
     compare(lambda x, w: linear_cross_entropy(x, w, targets) * 2, wanted, inputs)
 
 
+def test_a_class_that_there_is_not_has_no_number_for_a_gradient():
+    x, weight = normal(3, 8), normal(6, 8, seed=1)
+    linear_cross_entropy(x, weight, torch.tensor([3, 6, -100], device=DEVICE)).backward()
+    assert x.grad.isnan().any(1).tolist() == [False, True, False]
+    assert weight.grad.isnan().all()
+
+
 def test_linear_cross_entropy_has_no_second_derivative():
     x, weight, targets = normal(3, 8), normal(6, 8, seed=1), torch.tensor([3, 0, 5], device=DEVICE)
     loss = linear_cross_entropy(x, weight, targets)

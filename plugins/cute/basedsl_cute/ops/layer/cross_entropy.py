@@ -46,7 +46,7 @@ def linear_cross_entropy(x: Any, weight: Any, targets: Any, *, ignore_index: int
     `x` is an array (rows, K) and `weight` (V, K), as a linear layer has it, of PyTorch, CuPy, JAX
     or NumPy, of Float16, BFloat16 or Float32; `targets` are the classes of the rows, integers. Rows
     whose target is `ignore_index` do not count; a target outside of 0 to V - 1 is not checked on a
-    GPU, and its loss is NaN.
+    GPU: the loss is NaN, as are the gradients of its row and of `weight`.
 
     Returns an array without modes, of Float32: NaN if no row counts. PyTorch and JAX compute
     gradients of x and weight, which are made together with the loss. Raises DSLTypeError for other
@@ -226,13 +226,14 @@ def cross_entropy_kernel(
     target = cute.Int64(targets[row])
     counts = target != ignore_index
     known = counts and target >= 0 and target < classes
+    unknown = cute.where(counts, cute.Float32(float("nan")), 0.0)
     if thread == 0:
-        loss = cute.where(counts, cute.Float32(float("nan")), 0.0)
+        loss = unknown
         if known:
             loss = log - logits[row, target.to(cute.Int32)]
         losses[row] = loss
     if cute.const_expr(slopes is not None):
-        weight = cute.where(counts, factor[0], 0.0)
+        weight = cute.where(known, factor[0], unknown)
         for n in range(thread, vectors, _THREADS):
             fragment = cute.make_rmem_tensor((_VECTOR,), cute.Float32)
             fragment.store(cute.math.exp(_vector(logits, row, n, classes) - log))
