@@ -13,6 +13,7 @@ from basedsl_cute.ops import (
     rotary,
     sample,
     softmax,
+    topk,
 )
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -120,6 +121,29 @@ def test_transforms_and_tangents_are_refused(operation):
         dual = torch.autograd.forward_ad.make_dual(x, torch.ones_like(x))
         with pytest.raises(DSLTypeError, match="computes no tangents"):
             operation(dual)
+
+
+def test_results_whose_users_have_no_gradient():
+    class Cut(torch.autograd.Function):
+        """A function of tensors that has no gradient by any of them."""
+
+        @staticmethod
+        def forward(ctx, *given):
+            return given[0].new_zeros(())
+
+        @staticmethod
+        def backward(ctx, grad):
+            return (None,) * 3
+
+    x, weight = normal(3, 8), normal(8, 8, seed=1)
+    targets = torch.tensor([1, 2, 3], device=DEVICE)
+    given = (
+        topk(x, 2).values,
+        gated_linear(x, weight, weight),
+        linear_cross_entropy(x, weight, targets),
+    )
+    Cut.apply(*given).backward()
+    assert x.grad is None
 
 
 @pytest.mark.slow

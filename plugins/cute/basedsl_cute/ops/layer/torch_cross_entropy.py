@@ -61,6 +61,8 @@ def _backward(ctx: Any, grad: Any, *_: Any) -> Any:
         raise DSLTypeError(
             "linear_cross_entropy has no second derivative", hint="create_graph=False"
         )
+    if grad is None:  # nothing uses the loss
+        return (None,) * 6
     found = [
         _scaled(of, grad.reshape(1)) if wanted else None
         for of, wanted in zip(ctx.saved_tensors, ctx.wants, strict=True)

@@ -55,6 +55,8 @@ def _setup(ctx: Any, inputs: Any, output: Any) -> None:
 
 
 def _backward(ctx: Any, grad: Any, *_: Any) -> Any:
+    if grad is None:  # nothing uses the result
+        return (None,) * 5
     x, gate, up, values, others = ctx.saved_tensors
     of_gate, of_up = _gradient_operation(values, others, grad, ctx.activation)
     rows = [t[None].flatten(0, -2) for t in (x, of_gate, of_up)]

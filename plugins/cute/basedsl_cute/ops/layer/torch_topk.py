@@ -36,6 +36,8 @@ def _setup(ctx: Any, inputs: Any, output: Any) -> None:
 
 
 def _backward(ctx: Any, grad: Any, _: Any) -> Any:
+    if grad is None:  # nothing uses the values
+        return None, None, None
     (indices,) = ctx.saved_tensors
     return grad.new_zeros(ctx.shape).scatter(-1, indices, grad), None, None
 
