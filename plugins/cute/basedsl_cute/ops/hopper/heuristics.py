@@ -13,7 +13,9 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from basedsl_cute.ops.hopper import config, few_rows, parallel_split_k
+import numpy as np
+
+from basedsl_cute.ops.hopper import candidates, config, few_rows, model, parallel_split_k
 from basedsl_cute.ops.hopper.few_rows import (
     balanced_configurations,
     one_round_of_all_rows,
@@ -75,7 +77,12 @@ _EPILOGUE = 0.22  # cycles for an element of a tile, and as many again for the r
 _PARTS = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # slices of K for `parallel_split_k`
 _MAX_WORKSPACE = 2**24  # bytes
 _WORTH = 0.93  # the fraction of the usual choice's time that another has to reach
-_BLOCKS_OF_SUMS = 8  # of that kernel, which a multiprocessor has at once
+_MOST_OPERATIONS = 4e11  # of products that were measured
+_NAMES = {
+    config.Config: "hopper",
+    Config: "hopper split",
+    parallel_split_k.Config: "hopper parts",
+}
 _NOT_WORTH = 2.0  # times the shortest time by the model: what takes longer is not measured
 _HOPPER = (1.0, 1.2)  # offset (microseconds) and factor on the model of `ops.hopper.config`
 # Several blocks on a multiprocessor that are fewer than multiprocessors: some get two and others
@@ -99,6 +106,38 @@ _NARROW_PAIRS = 1.3  # of tiles of up to 96 columns in pairs along N, for a K be
 
 def choose_hopper_kernel(problem: Problem) -> tuple[str, Any]:
     """The fastest kernel by the model, as its name in `ops.gemm.matmul`, and its configuration."""
+    if _is_fitted(problem):
+        (cfg,) = _by_the_fit(problem, 1)
+        return _NAMES[type(cfg)], cfg
+    return _by_rules(problem)
+
+
+def _is_fitted(problem: Problem) -> bool:
+    """True for the products of which `model` was fitted to measurements."""
+    is_plain = problem.bits == problem.bits_of_c == 16 and problem.batches == 1 and problem.stores
+    return is_plain and 2 * problem.m * problem.n * problem.k < _MOST_OPERATIONS
+
+
+def _by_the_fit(problem: Problem, most: int) -> list[Any]:
+    """The `most` fastest configurations by the fitted model."""
+    found = candidates.candidates(problem)
+    facts = _model_facts(problem)
+    if problem.is_column_major:  # slices of K are computed as C^T = B A^T
+        is_turned = found.table["parts"] > 1
+        pairs = zip(facts, _model_facts(problem.row_major()), strict=True)
+        facts = tuple(np.where(is_turned, there, here) for here, there in pairs)
+    times = model.modelled_time(found.table, model.Products(*facts))
+    return [found.at(int(row), problem) for row in np.argsort(times, kind="stable")[:most]]
+
+
+def _model_facts(problem: Problem) -> tuple[int, ...]:
+    of_longer, of_shorter = int(problem.balances), int(problem.shorter_balances)
+    of_a, of_b = (of_longer, of_shorter) if problem.m > problem.n else (of_shorter, of_longer)
+    return problem.m, problem.n, problem.k, 1, of_a, of_b, problem.processors
+
+
+def _by_rules(problem: Problem) -> tuple[str, Any]:
+    """The choice by the model of other products, whose numbers are those of this file."""
     found = _one_kernel(problem)
     best = _WORTH * found[0]
     if problem.batches > 1 or best < REDUCTION + problem.memory_time:
@@ -116,7 +155,7 @@ def choose_hopper_kernel(problem: Problem) -> tuple[str, Any]:
         if time < best:
             if isinstance(cfg, config.Config):
                 cfg = replace(cfg, promotion=128)
-            made = parallel_split_k.Config(parts, cfg, _sharing(problem, parts))
+            made = parallel_split_k.Config(parts, cfg, candidates.threads_of_a_sum(problem, parts))
             best, found = time, (time, "hopper parts", made)
     if isinstance(found[2], parallel_split_k.Config):
         return found[1], parts_that_share(found[2], problem)
@@ -131,6 +170,7 @@ def ranked_hopper_kernels(problem: Problem, most: int = 8) -> list[Any]:
     kernels the `most` that are fastest by the model, of many more than it compares.
     """
     chosen = choose_hopper_kernel(problem)[1]
+    fitted = _by_the_fit(problem, most) if _is_fitted(problem) else []
     usual = sum(_candidates(problem.bits), ())
     single = [
         (time, cfg)
@@ -155,7 +195,7 @@ def ranked_hopper_kernels(problem: Problem, most: int = 8) -> list[Any]:
     found = [sorted(kind, key=lambda f: f[0])[:most] for kind in (single, split, parts)]
     ranked = sorted((f for kind in found for f in kind), key=lambda f: f[0])
     worth = [cfg for time, cfg in ranked if time < _NOT_WORTH * ranked[0][0]]
-    return list(dict.fromkeys((chosen, *worth)))
+    return list(dict.fromkeys((chosen, *fitted, *worth)))
 
 
 @functools.cache
@@ -220,18 +260,6 @@ def _timed_split(problem: Problem) -> list[tuple[float, Any]]:
     ]
     timed = ((_estimated_time(c, problem), c) for c in every)
     return sorted(timed, key=lambda found: found[0])
-
-
-def _sharing(problem: Problem, parts: int) -> int:
-    """The threads that reduce a vector together: so many that all of them run at once."""
-    sharing = 1
-    blocks = problem.m * problem.n // (parallel_split_k.VECTOR * parallel_split_k.THREADS)
-    while sharing < min(8, parts // 2) and 2 * sharing * blocks <= problem.processors:
-        sharing *= 2
-    # As long as each adds several parts, as many as run at once.
-    while 8 * sharing <= parts and 2 * sharing * blocks <= _BLOCKS_OF_SUMS * problem.processors:
-        sharing *= 2
-    return max(sharing, 2) if blocks <= 2 * problem.processors else sharing
 
 
 def _one_kernel(problem: Problem) -> tuple[float, str, Any]:
