@@ -228,8 +228,8 @@ BITS = {cute.Float8E4M3FN: 8, cute.Float16: 16, cute.TFloat32: 32}
 
 
 def chosen_kernel(m, n, k, batches=1):
-    """The choice for Float16 on an H200."""
-    return heuristics.choose_hopper_kernel(heuristics.Problem(m, n, k, batches, 16, 16, 132, True))
+    """The choice by rules for Float16 on an H200."""
+    return heuristics.choose_by_rules(heuristics.Problem(m, n, k, batches, 16, 16, 132, True))
 
 
 @pytest.mark.parametrize("dtype", BITS)
@@ -351,7 +351,7 @@ def test_what_is_chosen_is_what_was_fast(shape, tile, split, swap):
 def test_what_was_measured_to_be_fast_is_chosen(shape, along_n, tile, cluster):
     """The microseconds are an H200's."""
     problem = heuristics.Problem(*shape, 1, 16, 16, 132, True, balances=not along_n)
-    kernel, cfg = heuristics.choose_hopper_kernel(problem)
+    kernel, cfg = heuristics.choose_by_rules(problem)
     assert (kernel, cfg.tile[:2], cfg.cluster) == ("hopper", tile, cluster)
     kinds = HopperGemmKinds(cute.Float16, cute.Float16, cute.Float16, None, None, None)
     hopper_gemm.check_config(kinds, cfg)
@@ -371,7 +371,7 @@ def test_what_was_measured_to_be_fast_is_chosen(shape, along_n, tile, cluster):
 def test_what_is_chosen_for_gradients_of_weights(shape, tile, cluster):
     """K of neither operand is contiguous. The microseconds are an H200's."""
     problem = heuristics.Problem(*shape, 1, 16, 16, 132, True, False, False, False)
-    kernel, cfg = heuristics.choose_hopper_kernel(problem)
+    kernel, cfg = heuristics.choose_by_rules(problem)
     assert (kernel, cfg.tile[:2], cfg.cluster) == ("hopper", tile, cluster)
 
 

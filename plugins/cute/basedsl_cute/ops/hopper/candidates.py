@@ -18,7 +18,7 @@ import numpy as np
 from basedsl_cute.ops.hopper import parallel_split_k
 from basedsl_cute.ops.hopper.config import SHARED_MEMORY, Config, filled_config
 from basedsl_cute.ops.hopper.model import COLUMNS, columns_of
-from basedsl_cute.ops.hopper.problem import MIN_STEPS_OF_PART, Problem
+from basedsl_cute.ops.hopper.problem import Problem
 from basedsl_cute.ops.hopper.split_k_gemm import Config as SplitConfig
 
 __all__ = ["Candidates", "candidates"]
@@ -94,8 +94,7 @@ def candidates(problem: Problem) -> Candidates:
         take(*_only(configs, table, fits))
     turned = problem.row_major()
     for parts in _PARTS:
-        steps, rest = divmod(k, parts * _STEP)
-        if rest or steps < MIN_STEPS_OF_PART or 4 * parts * m * n > _MOST_WORKSPACE:
+        if not problem.has_parts(parts) or 4 * parts * m * n > _MOST_WORKSPACE:
             continue
         configs, table = _of_parts()
         fits = (table["rows"] < turned.m + 64) & (table["columns"] < turned.n + 64)
@@ -209,8 +208,8 @@ def _rows_of_the_shorter(problem: Problem) -> Iterator[Any]:
     widths = {(c, split) for c in (48, 64, 96, 128) for split in (1, 2)}
     for rounds in (1, 2, 3):
         for split, found in ((1, 1.0), (2, 1.0), (4, 0.9)):
-            columns = -(-long * split // int(found * processors * rounds))
-            widths.add((-(-columns // 8) * 8, split))
+            tiles = int(found * processors * rounds)
+            widths.add((-(-long * split // (8 * tiles)) * 8, split))
     for columns, split in sorted(widths):
         if 16 <= columns <= most and (split == 1 or steps >= _LEAST_STEPS * split):
             for blocks in (1, 2) if columns <= 128 else (1,):
@@ -221,7 +220,8 @@ def _rows_of_the_shorter(problem: Problem) -> Iterator[Any]:
     most = 256 if rows < 192 else 160
     for rounds in (1, 2, 3):
         for cluster, found in ((1, 1.0), (2, 1.0), (4, 0.91), (8, 0.85)):
-            columns = -(-(-(-long // int(found * processors * rounds))) // 16) * 16
+            tiles = int(found * processors * rounds)
+            columns = -(-long // (16 * tiles)) * 16
             if 32 <= columns <= most:
                 yield filled_config(rows, columns, 16, rows // 64, cluster=(1, cluster))
     for columns in (96, 128, 192, 256):
@@ -245,7 +245,7 @@ def _many_rows(by_warps: bool) -> tuple[list[Any], dict[str, Any]]:
     found = [cfg for cfg in found if cfg.stages >= 3]
     if by_warps:
         found += [replace(cfg, by_warps=True, deferred=False) for cfg in found]
-    for rows, columns in ((64, 48), (64, 64), (64, 96), (64, 128), (128, 64), (128, 96), (128, 128)):
+    for rows, columns in (*_TILES_OF_SUMS, (128, 96)):
         for split in (1, 2, 4):
             for swap in (False, True):
                 found += _split(rows, columns, split, 1, swap)
@@ -259,7 +259,7 @@ def _many_rows(by_warps: bool) -> tuple[list[Any], dict[str, Any]]:
 @functools.cache
 def _of_parts() -> tuple[list[Any], dict[str, Any]]:
     """Tiles of slices of K."""
-    found = list(_persistent_parts())
+    found: list[Any] = list(_persistent_parts())
     for rows, columns in _TILES_OF_SUMS:
         for split, sharing in ((1, 1), (1, 2), (2, 1)):
             found += _split(rows, columns, split, sharing=sharing, promotion=128)

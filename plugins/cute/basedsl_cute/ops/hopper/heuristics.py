@@ -26,13 +26,14 @@ from basedsl_cute.ops.hopper.few_rows import (
     sharing_configurations,
     with_room,
 )
-from basedsl_cute.ops.hopper.problem import LONG_K, MIN_STEPS_OF_PART, REDUCTION, Problem
+from basedsl_cute.ops.hopper.problem import LONG_K, REDUCTION, Problem
 from basedsl_cute.ops.hopper.split_k_gemm import Config
 
 __all__ = [
     "CANDIDATES",
     "Problem",
     "balanced_configurations",
+    "choose_by_rules",
     "choose_hopper_kernel",
     "ranked_hopper_kernels",
 ]
@@ -109,7 +110,7 @@ def choose_hopper_kernel(problem: Problem) -> tuple[str, Any]:
     if _is_fitted(problem):
         (cfg,) = _by_the_fit(problem, 1)
         return _NAMES[type(cfg)], cfg
-    return _by_rules(problem)
+    return choose_by_rules(problem)
 
 
 def _is_fitted(problem: Problem) -> bool:
@@ -124,19 +125,19 @@ def _by_the_fit(problem: Problem, most: int) -> list[Any]:
     facts = _model_facts(problem)
     if problem.is_column_major:  # slices of K are computed as C^T = B A^T
         is_turned = found.table["parts"] > 1
-        pairs = zip(facts, _model_facts(problem.row_major()), strict=True)
-        facts = tuple(np.where(is_turned, there, here) for here, there in pairs)
+        pairs = zip(_model_facts(problem.row_major()), facts, strict=True)
+        facts = tuple(np.where(is_turned, *pair) for pair in pairs)
     times = model.modelled_time(found.table, model.Products(*facts))
     return [found.at(int(row), problem) for row in np.argsort(times, kind="stable")[:most]]
 
 
-def _model_facts(problem: Problem) -> tuple[int, ...]:
+def _model_facts(problem: Problem) -> tuple[Any, ...]:
     of_longer, of_shorter = int(problem.balances), int(problem.shorter_balances)
     of_a, of_b = (of_longer, of_shorter) if problem.m > problem.n else (of_shorter, of_longer)
     return problem.m, problem.n, problem.k, 1, of_a, of_b, problem.processors
 
 
-def _by_rules(problem: Problem) -> tuple[str, Any]:
+def choose_by_rules(problem: Problem) -> tuple[str, Any]:
     """The choice by the model of other products, whose numbers are those of this file."""
     found = _one_kernel(problem)
     best = _WORTH * found[0]
@@ -144,9 +145,7 @@ def _by_rules(problem: Problem) -> tuple[str, Any]:
         return found[1:]
     problem = problem.row_major()  # as `parallel_split_k` computes it
     for parts in _PARTS:
-        each, rest = divmod(problem.k, parts)
-        bits = each * problem.bits
-        if rest or bits % 1024 or bits // 1024 < MIN_STEPS_OF_PART:
+        if not problem.has_parts(parts):
             continue
         if 4 * parts * problem.m * problem.n > _MAX_WORKSPACE:
             break
@@ -170,6 +169,7 @@ def ranked_hopper_kernels(problem: Problem, most: int = 8) -> list[Any]:
     kernels the `most` that are fastest by the model, of many more than it compares.
     """
     chosen = choose_hopper_kernel(problem)[1]
+    rules = choose_by_rules(problem)[1]
     fitted = _by_the_fit(problem, most) if _is_fitted(problem) else []
     usual = sum(_candidates(problem.bits), ())
     single = [
@@ -195,7 +195,7 @@ def ranked_hopper_kernels(problem: Problem, most: int = 8) -> list[Any]:
     found = [sorted(kind, key=lambda f: f[0])[:most] for kind in (single, split, parts)]
     ranked = sorted((f for kind in found for f in kind), key=lambda f: f[0])
     worth = [cfg for time, cfg in ranked if time < _NOT_WORTH * ranked[0][0]]
-    return list(dict.fromkeys((chosen, *fitted, *worth)))
+    return list(dict.fromkeys((chosen, rules, *fitted, *worth)))
 
 
 @functools.cache

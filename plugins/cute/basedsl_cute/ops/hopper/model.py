@@ -22,7 +22,17 @@ from basedsl_cute.ops.hopper import parallel_split_k
 from basedsl_cute.ops.hopper.model_numbers import MEANS, NETWORKS, PHYSICAL, SCALES
 from basedsl_cute.ops.hopper.split_k_gemm import Config as SplitConfig
 
-__all__ = ["COLUMNS", "Correction", "Products", "Terms", "columns_of", "modelled_time", "physical_time", "terms"]
+__all__ = [
+    "COLUMNS",
+    "Correction",
+    "Products",
+    "Terms",
+    "columns_of",
+    "inputs",
+    "modelled_time",
+    "physical_time",
+    "terms",
+]
 
 # The numbers that describe a configuration, each a column of a table of configurations.
 COLUMNS = (
@@ -157,9 +167,7 @@ def terms(table: Mapping[str, Any], p: Products) -> Terms:
     arrived_x, arrived_y = x * wide_x * _STEP, y * wide_y * _STEP
     empty_x, empty_y = across * tx - ex, along * ty - ey
     one_x, one_y = across == 1, along == 1
-    edge = np.where(one_x | (k_in_x == 0), 0, empty_x) + np.where(
-        one_y | (k_in_y == 0), 0, empty_y
-    )
+    edge = np.where(one_x | (k_in_x == 0), 0, empty_x) + np.where(one_y | (k_in_y == 0), 0, empty_y)
     # Of few rows, each block of a cluster loads its share of those that there are not.
     empty = np.where(one_x, empty_x * np.minimum(cn, 2) / cn, 0)
     empty = empty + np.where(one_y, empty_y * np.minimum(cm, 2) / cm, 0)
@@ -251,7 +259,9 @@ def physical_time(f: Terms, q: Mapping[str, float]) -> Any:
     return begin + main + np.where(f.persistent == 1, stored, summed) + adding
 
 
-def inputs(table: Mapping[str, Any], p: Products, f: Terms, time: Any, q: Mapping[str, float]) -> Any:
+def inputs(
+    table: Mapping[str, Any], p: Products, f: Terms, time: Any, q: Mapping[str, float]
+) -> Any:
     """What the network of `Correction` sees of each configuration: a row of numbers about as large
     as 1, mostly logarithms of extents and of the parts of the `physical_time`.
     """
