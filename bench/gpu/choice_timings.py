@@ -132,7 +132,7 @@ def kind_of(cfg):
 
 
 def shares(options):
-    """What each process measures: each kernel is compiled by few of them, and all do as much."""
+    """Each process measures a share: each kernel is compiled by few of them, and all do as much."""
     draw = random.Random(options.seeds[0])
     load = [0.0] * options.workers
     kernels = [set() for _ in load]

@@ -78,7 +78,7 @@ def test_terms_by_hand():
 
 
 def test_what_is_chosen_was_nearly_the_fastest():
-    """Of the configurations that were measured; the model is fitted to the same ones."""
+    """The model is fitted to the same configurations."""
     with gzip.open(TIMINGS, "rt") as file:
         products = [json.loads(line) for line in file]
     assert len(products) > 500

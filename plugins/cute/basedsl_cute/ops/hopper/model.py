@@ -73,7 +73,7 @@ class Products(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What the time of each configuration consists of."""
+    """The facts that the time of each configuration consists of."""
 
     rounds: Any  # tiles of the busiest multiprocessor
     uneven: Any  # and those it may get more where it has places for several blocks
@@ -262,8 +262,8 @@ def physical_time(f: Terms, q: Mapping[str, float]) -> Any:
 def inputs(
     table: Mapping[str, Any], p: Products, f: Terms, time: Any, q: Mapping[str, float]
 ) -> Any:
-    """What the network of `Correction` sees of each configuration: a row of numbers about as large
-    as 1, mostly logarithms of extents and of the parts of the `physical_time`.
+    """The networks of `Correction` see each configuration as a row of numbers about as large as 1,
+    mostly logarithms of extents and of the parts of the `physical_time`.
     """
     t, zero = table, np.zeros(len(table["rows"]))
     swap = t["swap"] == 1
@@ -333,8 +333,8 @@ class Correction(NamedTuple):
     networks: tuple[tuple[tuple[Any, Any], ...], ...]
 
     def factor(self, rows: Any) -> Any:
-        """What the physical time of each row of inputs is multiplied by: the mean of the networks,
-        and more where they disagree, since there nothing like it was measured.
+        """The factor on the physical time of each row of inputs: the mean of the networks, and more
+        where they disagree, since there nothing like it was measured.
         """
         first = (rows - self.means) / self.scales
         found = []
