@@ -146,9 +146,9 @@ def test_a_correction_by_hand():
     wanted = silu(x) + 2 * silu(0.5 * x + 1) + 0.25
     assert wanted > 0.5  # more than is believed
     assert np.allclose(one.factor(np.array([[2.0]])), math.exp(0.5))
-    # Two that disagree: the mean, and the standard deviation on top of it.
+    # Two that disagree: the mean, and half of the standard deviation on top of it.
     both = model.Correction(one.means, one.scales, (network, zero))
     small = ((network[0][0], network[0][1]), (network[1][0] / 10, np.array([0.0])))
     both = both._replace(networks=(small, zero))
     found = (silu(x) + 2 * silu(0.5 * x + 1)) / 10
-    assert np.allclose(both.factor(np.array([[2.0]])), math.exp(found / 2 + found / 2))
+    assert np.allclose(both.factor(np.array([[2.0]])), math.exp(found / 2 + found / 4))

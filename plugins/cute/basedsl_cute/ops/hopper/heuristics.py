@@ -145,7 +145,7 @@ def choose_by_rules(problem: Problem) -> tuple[str, Any]:
         return found[1:]
     problem = problem.row_major()  # as `parallel_split_k` computes it
     for parts in _PARTS:
-        if not problem.has_parts(parts):
+        if problem.k_bits % (1024 * parts) or not problem.has_parts(parts):
             continue
         if 4 * parts * problem.m * problem.n > _MAX_WORKSPACE:
             break

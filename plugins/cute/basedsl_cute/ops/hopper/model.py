@@ -375,5 +375,5 @@ def _correction() -> Correction:
 
 
 _NEAR = 1.6  # times the shortest physical time: others are not corrected
-_CAUTION = 1.0  # standard deviations of the networks
+_CAUTION = 0.5  # standard deviations of the networks
 _MOST_CORRECTED = -0.3, 0.5  # natural logarithms: products unlike all that was measured

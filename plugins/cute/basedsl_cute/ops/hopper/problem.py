@@ -56,9 +56,12 @@ class Problem:
         return replace(self, m=self.n, n=self.m, is_column_major=False)
 
     def has_parts(self, parts: int) -> bool:
-        """True if K makes so many slices of whole steps, none of them short."""
-        steps, rest = divmod(self.k_bits, 1024 * parts)
-        return rest == 0 and steps >= MIN_STEPS_OF_PART
+        """True if K makes so many slices of whole steps, of which none is short or empty but the
+        last one.
+        """
+        steps = -(-self.k_bits // 1024)
+        each = -(-steps // parts)
+        return each >= MIN_STEPS_OF_PART and (parts - 1) * each < steps
 
     def in_parts(self, parts: int) -> Problem:
         """The slices of K as batches, into partial sums of 32 bits that fill whole tiles."""
