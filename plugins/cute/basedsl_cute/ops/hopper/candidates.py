@@ -96,6 +96,8 @@ def candidates(problem: Problem) -> Candidates:
     for parts in _PARTS:
         if not problem.has_parts(parts) or 4 * parts * m * n > _MOST_WORKSPACE:
             continue
+        if parts * problem.tiles(256, 256) > problem.processors:
+            continue  # more rounds than one of the largest tiles
         configs, table = _of_parts()
         fits = (table["rows"] < turned.m + 64) & (table["columns"] < turned.n + 64)
         take(*_only(configs, table, fits), parts)

@@ -314,6 +314,9 @@ def inputs(
                 t["stages"] / 10,
                 *(f.narrow, ty % 64 == 0, ty % 32 == 0),
                 *((cm > 1) & (ex < ey), (cn > 1) & (ex < ey)),
+                # N is contiguous in what a pair shares: slower for a long K than each fact tells.
+                ((cm == 2) & (k_in_y == 0)) * log2(f.steps) / 4,
+                ((cn == 2) & (k_in_x == 0)) * log2(f.steps) / 4,
                 swap,
                 log2(0.01 + f.partial) / 4,
             )
