@@ -376,6 +376,17 @@ def test_heads_that_no_kernel_has_are_padded(head, head_v):
     close(out, wanted)
 
 
+class Five:
+    def __index__(self):
+        return 5
+
+
+@pytest.mark.parametrize("window", [(np.int64(5), np.uint8(3)), [Five(), 3]])
+def test_windows_of_any_integers(window):
+    q, k, v = normal(1, 40, 1, 32), normal(1, 40, 1, 32, seed=1), normal(1, 40, 1, 32, seed=2)
+    close(attention(q, k, v, window=window), reference(q, k, v, left=5, right=3)[0])
+
+
 @pytest.mark.parametrize("window", [(2**31 - 1, 2**31 - 1), (2**30, 2**40)], ids=str)
 def test_windows_beyond_all_keys_hide_nothing(window):
     q, k, v = (normal(1, 20, 1, 32, seed=n) for n in range(3))
@@ -425,6 +436,8 @@ Q = np.zeros((1, 8, 4, 64), np.float16)
         ((Q, Q, Q), {"out": Q}, "out shares memory with q"),
         ((Q, Q, Q), {"window": 4}, "window=4"),
         ((Q, Q, Q), {"window": (4, -1)}, r"window=\(4, -1\)"),
+        ((Q, Q, Q), {"window": (True, 7)}, r"window=\(True, 7\)"),
+        ((Q, Q, Q), {"window": (6.0, 7)}, r"window=\(6.0, 7\)"),
         ((Q, Q, Q), {"softcap": np.inf}, "softcap=inf is not positive and finite"),
         ((Q, Q, Q), {"softcap": "2"}, "softcap='2' is not positive and finite"),
         ((Q, Q, Q), {"scale": np.array([0.5])}, "scale=array"),

@@ -80,15 +80,20 @@ def test_where_tiles_end_and_who_passes_by_keys_changes_no_bit(lengths, seen, mo
             np.testing.assert_array_equal(one, other)
 
 
-def test_many_keys_allow_less_slack():
-    """Weights that are lost for it weigh an eighth of the largest at most."""
-    config = hopper.Config(slack=3.25, between=False)
-    for keys in (1, 4096, 4097, 8192, 8193, 16384):
-        slack = flash.with_slack(config, keys).slack
+@pytest.mark.parametrize("head", [64, 128, 256])
+@pytest.mark.parametrize("is_bounded", [False, True])
+def test_many_keys_allow_less_slack(head, is_bounded):
+    """Weights that are lost for it, or for sums of rounded ones, weigh an eighth of the largest at
+    most.
+    """
+    for keys in (1, 4096, 4097, 8192, 8193, 16384, 16385, 32768):
+        slack = flash.narrow_config(head, keys, is_bounded, False).slack or 0.0
         offset = int(8.3 - slack)
         assert keys * 2.0 ** -(offset + 10) <= 1 / 8
-    assert flash.with_slack(config, 16385).slack is None
-    assert flash.with_slack(replace(config, slack=0.25), 1).slack == 0.25
+    for keys, has_logs in ((32769, False), (1, True)):
+        config = flash.narrow_config(head, keys, is_bounded, has_logs)
+        assert config.slack is None and not config.by_products
+    assert (flash.narrow_config(128, 4096, is_bounded, False).slack or 0) == 3.25
 
 
 @pytest.mark.slow

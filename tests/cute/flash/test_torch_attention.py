@@ -145,6 +145,19 @@ def test_rows_of_no_sequence_are_zeros_where_gradients_are_recorded():
         grads = torch.autograd.grad(out.sum(), (q, k, v))
         for x in (out, *grads):
             assert not x[15:].any() and x[:15].any()
+    sinks = torch.zeros(2, device=DEVICE, requires_grad=True)
+    wanted = torch.autograd.grad(
+        sum(
+            attention(*(x[None, a:b] for x in (q, k, v)), sinks=sinks).sum()
+            for a, b in ((0, 6), (6, 15))
+        ),
+        sinks,
+    )
+    for _ in range(3):
+        torch.full((2, 20), torch.nan, device=DEVICE)
+        out = attention(q, k, v, cu_seqlens_q=starts, cu_seqlens_k=starts, sinks=sinks)
+        found = torch.autograd.grad(out.sum(), sinks)
+        torch.testing.assert_close(found, wanted, atol=1e-2, rtol=1e-2)
 
 
 def test_no_gradients_are_recorded_under_no_grad():

@@ -255,3 +255,36 @@ def test_attention_with_functions_and_lengths():
         jax.grad(lambda q: attention(q, k, v, seqused_k=used).astype(jnp.float32).sum())(q)
     with pytest.raises(DSLError, match="score captures an array"):
         attention(q, k, v, score=lambda s, b, h, q, k: s - slopes[h])
+
+
+def test_attention_of_nothing():
+    q, k = normal(2, 7, 4, 32, dtype=jnp.float16), normal(2, 9, 2, 32, seed=1, dtype=jnp.float16)
+    for one, other in ((q[:0], k[:0]), (q[:, :0], k), (q, k[:, :0])):
+        out, lse = attention(one, other, other, return_lse=True)
+        assert out.shape == one.shape and lse.shape == (*one.shape[::2], one.shape[1])
+        assert not out.any() and jnp.isneginf(lse).all()
+
+
+def test_numbers_of_attention_are_known_while_tracing():
+    q = normal(1, 4, 2, 32, dtype=jnp.float16)
+    for scale in (jnp.float32(0.5), np.array(0.5)):
+        np.testing.assert_array_equal(
+            attention(q, q, q, scale=scale), attention(q, q, q, scale=0.5)
+        )
+    with pytest.raises(DSLError, match="scale is traced by JAX"):
+        jax.grad(lambda s: attention(q, q, q, scale=s).astype(jnp.float32).sum())(0.5)
+    with pytest.raises(DSLError, match=r"attention takes no float32 arrays of JAX \(v\)"):
+        attention(q, q, q.astype(jnp.float32))
+
+
+def test_rows_of_no_sequence_of_jax_arrays_are_zeros():
+    q, k, v = (normal(20, 2, 32, seed=i, dtype=jnp.float16) for i in range(3))
+    starts, sinks = jnp.asarray([0, 6, 15], jnp.int32), jnp.zeros(2)
+
+    def call(q, k, v, sinks):
+        return attention(q, k, v, cu_seqlens_q=starts, cu_seqlens_k=starts, sinks=sinks)
+
+    grads = jax.grad(lambda *x: call(*x).astype(jnp.float32).sum(), (0, 1, 2, 3))(q, k, v, sinks)
+    for x in (call(q, k, v, sinks), *grads[:3]):
+        assert not x[15:].any() and x[:15].any()
+    assert jnp.isfinite(grads[3]).all()

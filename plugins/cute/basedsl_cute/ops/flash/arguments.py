@@ -305,7 +305,8 @@ def normalised_window(window: Any) -> tuple[int | None, int | None]:
     if window is None:
         return None, None
     pair = tuple(window) if isinstance(window, tuple | list) else ()
-    if len(pair) != 2 or any(type(n) is not int or n < 0 for n in pair if n is not None):
+    pair = tuple(None if n is None else _whole_number(n) for n in pair)
+    if len(pair) != 2 or any(n < 0 for n in pair if n is not None):
         raise DSLTypeError(
             f"attention: window={window!r}",
             hint="(left, right): numbers of keys from 0 on, or None for all (not -1)",
@@ -313,6 +314,14 @@ def normalised_window(window: Any) -> tuple[int | None, int | None]:
     # Positions are Int32, and their sum with a window is to be one, too: longer ones hide nothing.
     left, right = (None if n is None or n >= _ALL_KEYS else n for n in pair)
     return left, right
+
+
+def _whole_number(x: Any) -> int:
+    """The number that an integer of any library is; -1 for anything else, and for truths."""
+    try:
+        return -1 if isinstance(x, bool | np.bool_) else operator.index(x)
+    except TypeError:
+        return -1
 
 
 def normalised_causal(causal: bool | str) -> str:

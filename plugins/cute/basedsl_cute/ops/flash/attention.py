@@ -122,8 +122,8 @@ def attention(
         layout: see above.
         out: the array to write; by default a new one.
         return_lse: return (out, lse), with the natural logarithm of each row's sum of exponents:
-            Float32 (batches, heads, queries), or (heads, total) for packed sequences. PyTorch gets
-            no gradient of it.
+            Float32 (batches, heads, queries), or (heads, total) for packed sequences. It has no
+            gradient, and is a constant to PyTorch and JAX.
         config: a `Config` of `ops.ampere.attention`, `ops.hopper.attention` or
             `ops.blackwell.attention`, instead of the chosen one. That of Blackwell is for heads of
             64 or 128 elements, of sequences that are neither packed nor paged.
@@ -160,7 +160,7 @@ def attention(
             "k_scale": k_scale, "v_scale": v_scale, "block_table": block_table, "out": out,
             "config": config,
         }  # fmt: skip
-        return jax_attention(Functions(attention, attention_backward), q, k, v, given, return_lse)
+        return jax_attention(Functions(recorded, attention_backward), q, k, v, given, return_lse)
     lib = library(q, "attention")
     if lib.records(q, k, v, bias, alibi, sinks):
         from basedsl_cute.ops.flash.torch_attention import differentiable  # it imports PyTorch
@@ -207,6 +207,16 @@ def planned(
         q, k = given[:2]
         check_values(lib, Lengths(*given[4:8]), q, k, options[4:6], options[6])
     return by_plan(plans, _plan, _launch, lib, given, options, score, mask)
+
+
+def recorded(q: Any, k: Any, v: Any, **given: Any) -> Any:
+    """Attention with the arguments of `attention`, by name, and with zeros in rows of no sequence,
+    as what is recorded for gradients needs.
+    """
+    arrays = (q, k, v, *[given.get(name) for name in GivenArrays._fields[3:]])
+    options = Options._make([given.get(name) for name in Options._fields])._replace(clears=True)
+    functions = given.get("score"), given.get("mask")
+    return planned(library(q, "attention"), arrays, tuple(options), *functions)
 
 
 def _plan(
@@ -366,8 +376,10 @@ NARROW_BY_PRODUCTS = {
 }
 # Keys up to which bases of exponents may have a slack: weights below a 2^15th, 2^16th or 2^17th of
 # their row's largest are zero with it, those below a 2^18th without, so that all that are lost
-# weigh no more than an eighth of the largest, as with 32,768 keys without slack.
+# weigh no more than an eighth of the largest, as with 32,768 keys without slack. Of more keys
+# weights are summed before they are rounded.
 _SLACK_OF_KEYS = ((4096, 3.25), (8192, 2.25), (16384, 1.25))
+_KEYS_BY_PRODUCTS = 32768
 # With few keys a block's beginning and end weigh more than the turns of its warpgroups.
 _FEW_KEYS = 1024
 # By mma.sync, for heads of more than 96 elements: the most keys at a time without a spill.
@@ -384,12 +396,19 @@ _HOPPER_FEW_KEYS = hopper.Config(
 )
 
 
-def with_slack(config: hopper.Config, keys: int) -> hopper.Config:
-    """The configuration with the slack that so many keys allow."""
-    if config.slack is None:
-        return config
+def narrow_config(width: int, keys: int, is_bounded: bool, has_logs: bool) -> hopper.Config:
+    """The configuration for elements of 8 bits without a mask or a function of scores: heads of up
+    to `width` elements, so many keys, queries that see some of them alone if it `is_bounded`, and
+    logarithms of sums or not.
+    """
+    of_width, (plain, _) = next(x for x in NARROW_CONFIGS.items() if width <= x[0])
+    if has_logs or keys > _KEYS_BY_PRODUCTS:
+        return plain
+    found = NARROW_BY_PRODUCTS[of_width][is_bounded]
+    if found.slack is None:
+        return found
     most = next((slack for most, slack in _SLACK_OF_KEYS if keys <= most), None)
-    return replace(config, slack=None if most is None else min(most, config.slack))
+    return replace(found, slack=None if most is None else min(most, found.slack))
 
 
 def _boxed(config: hopper.Config, page: int | None) -> hopper.Config:
@@ -420,12 +439,9 @@ def _chosen(
         is_long = False
     if q.dtype.width == 8:
         width = max(extents.head, extents.head_v)
-        of_width, (plain, scored) = next(x for x in NARROW_CONFIGS.items() if width <= x[0])
         if variant.is_scored or variant.mask is not None:
-            return scored
-        if has_logs:
-            return plain
-        return with_slack(NARROW_BY_PRODUCTS[of_width][variant.right is not None], extents.keys)
+            return next(scored for w, (_, scored) in NARROW_CONFIGS.items() if width <= w)
+        return narrow_config(width, extents.keys, variant.right is not None, has_logs)
     if target.is_gpu and TCGEN05.is_met_by(target) and is_long:
         if blackwell.takes(extents.head, extents.head_v):
             return blackwell_config(extents.head, variant.right)
@@ -579,4 +595,4 @@ def _launch(
         else:
             kernel(q, k, v, target, lse, *operands, variant, config, on)
     if cute.const_expr(clears):
-        clear((target,), lengths[0], on)
+        clear((target,), lse, lengths[0], on)

@@ -277,6 +277,6 @@ def _launch(
         options = (lengths, extras, scale, *sizes, variant, config, on)
         ampere.backward(*given, *workspaces, *grads, grad_bias, *options)
     if cute.const_expr(lengths[0] is not None):
-        clear((grad_q,), lengths[0], on)
+        clear((grad_q,), None, lengths[0], on)
     if cute.const_expr(lengths[1] is not None):
-        clear((grad_k, grad_v), lengths[1], on)
+        clear((grad_k, grad_v), None, lengths[1], on)

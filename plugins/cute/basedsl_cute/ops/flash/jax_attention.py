@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -44,8 +45,12 @@ def jax_attention(
                 f"attention takes no {name} with arrays of JAX",
                 hint=f"it takes {', '.join((*STATIC, *ARRAYS))}",
             )
-    if q.dtype.itemsize == 1:
-        raise DSLTypeError(f"attention takes no {q.dtype} arrays of JAX", hint="16-bit elements")
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        kind = getattr(getattr(x, "dtype", None), "name", None)
+        if kind is not None and kind not in ("float16", "bfloat16"):
+            raise DSLTypeError(
+                f"attention takes no {kind} arrays of JAX ({name})", hint="float16 or bfloat16"
+            )
     for name in ("score", "mask"):
         own = Captured.of(options[name], name)
         if own is not None and own.arrays:
@@ -55,6 +60,8 @@ def jax_attention(
             )
     window = options["window"]
     static = {name: options[name] for name in STATIC}
+    for name in ("scale", "softcap"):
+        static[name] = _number(name, static[name])
     static["window"] = tuple(window) if isinstance(window, list) else window
     given = {name: options[name] for name in ARRAYS if options[name] is not None}
     operation = jax_operation(_write, _shapes, _options(functions, tuple(given), static), _vjp)
@@ -66,9 +73,17 @@ def _options(functions: Functions, names: tuple[str, ...], static: Mapping[str, 
     return (("functions", functions), ("names", names), *static.items())
 
 
-def _batches(x: Any, names: tuple[str, ...]) -> Any:
-    """An array whose leading modes, as `jax.vmap` adds them, are batches."""
-    return x if names else x.reshape(-1, *x.shape[-3:])
+def _number(name: str, x: Any) -> Any:
+    """A number that is compiled in; DSLTypeError for one that JAX traces."""
+    if isinstance(x, jax().core.Tracer):
+        hint = "multiply q by it" if name == "scale" else "pass a number of Python"
+        raise DSLTypeError(f"attention: {name} is traced by JAX, and is compiled in", hint=hint)
+    return x.item() if getattr(x, "shape", None) == () else x
+
+
+def _batches(x: Any, names: tuple[str, ...], modes: int = 3) -> Any:
+    """An array whose leading modes, as `jax.vmap` adds them, are batches, before so many others."""
+    return x if names else x.reshape(math.prod(x.shape[:-modes]), *x.shape[-modes:])
 
 
 def _write(
@@ -120,6 +135,7 @@ def _of_sinks(grad: Any, out: Any, lse: Any, sinks: Any, layout: str) -> Any:
     delta = jax().numpy.moveaxis(delta, heads, 0).reshape(len(sinks), -1)
     logs = jax().numpy.moveaxis(lse, lse.ndim - 2, 0).reshape(len(sinks), -1)
     weights = jax().numpy.exp(sinks.astype(f32)[:, None] - logs)
+    weights = jax().numpy.where(jax().numpy.isneginf(logs), 0.0, weights)
     return -(weights * delta).sum(1).astype(sinks.dtype)
 
 
@@ -129,7 +145,7 @@ def _write_backward(
 ) -> None:  # fmt: skip
     named = dict(zip(names, arrays, strict=True))
     given = [_batches(x, names) for x in (grad, q, k, v, out)]
-    logs = lse if names else lse.reshape(-1, *lse.shape[-2:])
+    logs = _batches(lse, names, 2)
     if "bias" in named:
         outputs[3][...] = 0
         named["grad_bias"] = outputs[3]

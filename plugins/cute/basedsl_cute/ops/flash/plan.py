@@ -160,6 +160,8 @@ class AttentionPlan(Repeatable):
             self._launch_all(launch, lib, GivenArrays(*given), captured, result, lse)
         elif self.static[-1]:  # rows of no sequence are to be zeros
             result[...] = 0
+            if lse is not None:
+                lse[...] = -math.inf
         if is_padded:
             found = result[..., : self.head_v]
             if out is None:

@@ -142,6 +142,7 @@ def _gradients(ctx: Any, grad: Any, backward: Any) -> tuple[Any, ...]:
         delta = delta.movedim(heads, 0).reshape(len(sinks), -1)
         logs = lse.movedim(lse.dim() - 2, 0).reshape(len(sinks), -1)
         weights = torch.exp(sinks.detach().float()[:, None] - logs)
+        weights.masked_fill_(logs.isneginf(), 0)  # rows of no sequence
         of_sinks = -(weights * delta).sum(1).to(sinks.dtype)
     return of_q, of_k, of_v, of_bias.to(bias.dtype) if wants_bias else None, of_sinks
 
