@@ -62,6 +62,18 @@ def test_a_causal_mask(keys, options):
     check(q, k, v, {"right": 0}, causal=True, config=hopper.Config((64, keys), **options))
 
 
+@pytest.mark.parametrize("far", [200, 20])
+def test_masks_of_the_users(far):
+    """One shows nearly all before a query, the other has a gap, and tiles that it hides."""
+
+    def mask(batch, head, q, k):
+        return (k <= q + 10) & ((q - k < far) | (k < 3))
+
+    q, k, v = normal(1, 150, 2, 64), normal(1, 170, 1, 64, seed=1), normal(1, 170, 1, 64, seed=2)
+    options = {"persistent": True, "query_stages": 2, "overlaps": True, "by_bits": True}
+    check(q, k, v, {"mask": mask}, mask=mask, config=hopper.Config((64, 64), **options))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("lengths", [(300, 400), (64, 64), (400, 230)])
 @pytest.mark.parametrize(
