@@ -56,6 +56,7 @@ class Config:
 
     tile = (2 * TILE, TILE)  # (queries, keys) of a task
     by_head = False
+    from_end = False
 
     @property
     def registers(self) -> tuple[int, int, int]:

@@ -18,7 +18,8 @@ def producer(
     notes, steps = left
     at_q, at_k, at_v = [pipe.make_participants()[0] for pipe in pipes]
     while work < walk.total:
-        row, head, batch, low, number = walk.task(work)
+        tile, head, batch, low, number = walk.task(work)
+        row = walk.row_of(tile)
         place = walk.place(batch)
         area = walk.area(row, head, place.sequence)
         note: tuple = (row, head, batch, low, number)

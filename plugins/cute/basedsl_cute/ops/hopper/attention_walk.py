@@ -38,6 +38,10 @@ class Walk:
         """The place of scores of a batch."""
         return Place(self.variant, self.sequence_of(batch), batch, *self.extras)
 
+    def row_of(self, tile):
+        """The first query of a tile, which lies before the sequence if it is negative."""
+        return tile * self.rows - self.lead
+
     def area(self, row, head, sequence):
         """The heads and the queries of the task from query `row` on, each (first, last)."""
         end = cute.min(row + self.rows, sequence.queries)
@@ -55,8 +59,9 @@ class Walk:
         return (rows[0] >= self.sequence.queries) | (rows[1] < 0)
 
     def last_of_group(self, task, group):
-        """The last tile of keys that a query of the warpgroup sees, of a task (see `task`), but
-        not so far from its last one that the tiles between need the stage of one more.
+        """The last tile of keys that a query of the warpgroup sees, of a task as it is left for
+        consumers (`write_note`), but not so far from its last one that the tiles between need the
+        stage of one more.
         """
         row, _, batch, low, number = task
         _, end = self.place(batch).keys_of(*self.rows_of_group(row, group))
@@ -96,24 +101,23 @@ class Walk:
         return is_odd if self.by_head else is_odd & (self.swizzle >= all_heads)
 
     def task(self, work):
-        """The first query, head and batch of a task, and its tiles of keys: the first one, and the
-        last, which it begins with. It has one in any case.
+        """The tile, head and batch of a task, and its tiles of keys: the first one, and the last,
+        which it begins with. It has one in any case.
         """
         tile, head, batch = self.at(work)
-        row = tile * self.rows - self.lead
         place = self.place(batch)
-        area = self.area(row, head, place.sequence)
+        area = self.area(self.row_of(tile), head, place.sequence)
         begin, end = place.keys_of(*area[1])
         low = begin // self.keys
         last = place.tile_before(cute.ceil_div(end, self.keys) - 1, low, *area, self.keys)
-        return row, head, batch, low, cute.max(last, low)
+        return tile, head, batch, low, cute.max(last, low)
 
 
 @cute.jit
 def write_note(notes, number, task: cute.Constexpr):
-    """Leave a task, as `Walk.task` returns it and what else they need, for the consumers: its
-    divisions take a thousand cycles, which a producer has. They read it behind the barrier of the
-    queries.
+    """Leave a task, as `Walk.task` returns it but with the first query for the tile, and what else
+    they need, for the consumers: its divisions take a thousand cycles, which a producer has. They
+    read it behind the barrier of the queries.
     """
     if arch.lane_idx() == 0:
         for i, x in enumerate(task):
