@@ -202,11 +202,11 @@ def load_warp(mma_s, mma_o, loads, staged, pipes, walk):
     at_q, at_k, at_v = [pipe.make_participants()[0] for pipe in pipes[:3]]
     work = arch.block_idx()[0]
     while work < walk.total:
-        begin, head, batch, low, number = walk.task(work)
-        first, key_head = begin // TILE, head // group
+        tile, head, batch, low, number = walk.task(work)
+        key_head = head // group
         stage = at_q.acquire_and_advance()
         cute.copy(
-            load_q, from_q[None, first, 0, head, batch], to_q[None, stage.index],
+            load_q, from_q[None, 2 * tile, 0, head, batch], to_q[None, stage.index],
             tma_bar_ptr=stage.barrier,
         )  # fmt: skip
         stage = at_k.acquire_and_advance()
@@ -216,7 +216,7 @@ def load_warp(mma_s, mma_o, loads, staged, pipes, walk):
         )  # fmt: skip
         stage = at_q.acquire_and_advance()
         cute.copy(
-            load_q, from_q[None, first + 1, 0, head, batch], to_q[None, stage.index],
+            load_q, from_q[None, 2 * tile + 1, 0, head, batch], to_q[None, stage.index],
             tma_bar_ptr=stage.barrier,
         )  # fmt: skip
         while number >= low:

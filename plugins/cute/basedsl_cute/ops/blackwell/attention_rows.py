@@ -90,9 +90,9 @@ def softmax_warps(
     factor = cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E
     work = arch.block_idx()[0]
     while work < walk.total:
-        begin, head, batch, low, number = walk.task(work)
+        tile, head, batch, low, number = walk.task(work)
         place = walk.place(batch)
-        first = begin + group * TILE
+        first = (2 * tile + group) * TILE
         query = first + row
         last = cute.min(first + TILE, walk.sequence.queries) - 1
         largest, total = -cute.Float32.inf, cute.Float32(0.0)
@@ -205,7 +205,7 @@ def correction_warps(
     at_f, at_o = ([stage_of(user, g) for g in range(2)] for _ in range(2))
     work = arch.block_idx()[0]
     while work < walk.total:
-        begin, head, batch, low, number = walk.task(work)
+        tile, head, batch, low, number = walk.task(work)
         for g in cute.range_constexpr(2):  # nothing is summed yet
             pipe_f.consumer_wait(at_f[g])
             pipe_f.consumer_release(at_f[g])
@@ -246,7 +246,7 @@ def correction_warps(
                 largest, nothing = top, total == 0.0
                 known = cute.where(nothing, 1.0, total)
             inverse = cute.where(nothing, 0.0, shrink * arch.rcp_approx(known))
-            query = begin + g * TILE + row
+            query = (2 * tile + g) * TILE + row
             inside = query < walk.sequence.queries
             pipe_o.consumer_wait(at_o[g])
             for part in cute.range_constexpr(head_extent // PART):
