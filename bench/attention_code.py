@@ -59,7 +59,7 @@ def compiled(head: int, right: int | None, config: Any) -> tuple[Any, float, flo
         flash._launch,
         *(x, x, x, x, lse, None, None, None),
         *((None,) * 4, (None, None, None), (), (None,) * 3),
-        *(1.0, 1.0, 1, 256, 132, head, head, Variant(right=right), config, 0),
+        *(1.0, 1.0, 1, 256, 132, head, head, Variant(right=right), config, False, 0),
         options="--gpu-arch sm_90a",
     )
     return code, perf_counter() - begun, processor_seconds() - used

@@ -46,7 +46,7 @@ def compiled(head, right, arch, computed=None):
         flash._launch,
         *(x, x, x, x, lse, None, None, None),
         *((None,) * 4, (None, None, None), (), (None,) * 3),
-        *(1.0, 1.0, 1, 256, 148, head, head, Variant(right=right), config, 0),
+        *(1.0, 1.0, 1, 256, 148, head, head, Variant(right=right), config, False, 0),
         options=f"--gpu-arch {arch}",
     )
 

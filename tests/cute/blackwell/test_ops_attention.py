@@ -150,6 +150,11 @@ def test_random_variants(monkeypatch, seed):
     check_variant(name, sizes, config, dtype, seed)
 
 
+def test_a_second_tile_of_queries():
+    q, k, v = operands(1, 260, 60, 1, 1, 64)
+    check(q, k, v, blackwell.Config(), {})
+
+
 @pytest.mark.slow
 def test_sums_are_scaled_when_scores_grow():
     """Keys that come last in the kernel's order, the first ones, have the largest scores by far."""
@@ -271,7 +276,7 @@ def resources(monkeypatch, head, variant, arch):
         flash._launch,
         *(x, x, x, x, lse, None, None, None),
         *((None,) * 4, extras, (), (None,) * 3),
-        *(1.0, 1.0, 1, 256, 148, head, head, variant, config, 0),
+        *(1.0, 1.0, 1, 256, 148, head, head, variant, config, False, 0),
         options=f"--gpu-arch {arch}",
     )
     (kernel,) = compiled.resources.values()
