@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from basedsl_cute.hardware.targets import MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM
 from basedsl_cute.ops.hopper import parallel_split_k
 from basedsl_cute.ops.hopper.config import SHARED_MEMORY, Config, filled_config
 from basedsl_cute.ops.hopper.model import COLUMNS, columns_of
@@ -151,8 +152,8 @@ def _split(
     stages = min(most, (SHARED_MEMORY // blocks - 3072) // ((rows + columns) * 128))
     warpgroups = rows // 64
     sums = rows * columns // (128 * warpgroups)  # of a thread
-    registers = -(-(sums + 50) // 8) * 8
-    if blocks * (128 * warpgroups + 32) * min(255, registers) > 65536 or sums > 136:
+    registers = min(MAX_REGISTERS_PER_THREAD, -(-(sums + 50) // 8) * 8)
+    if blocks * (128 * warpgroups + 32) * registers > REGISTERS_PER_SM or sums > 136:
         return
     if stages < 3 or 4 * rows * (columns + 8) > SHARED_MEMORY // blocks - 2048:
         return
