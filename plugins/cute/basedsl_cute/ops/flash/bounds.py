@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import basedsl_cute as cute
 from basedsl import logical_not
-from basedsl_cute.ops.flash.dependence import constant, dependents, enclosing, is_in, maker
+from basedsl_cute.ops.flash.dependence import Knowledge, constant, dependents, enclosing, maker
 
 
 class Interval(NamedTuple):
@@ -53,30 +53,21 @@ def truth_of(mask: Callable[..., Any], batch: Any, *ranges: Any) -> Truth:
     return found if isinstance(found, Truth) else _UNKNOWN
 
 
-class _Bounds:
+class _Bounds(Knowledge):
     """Bounds of values, from those of some; None for a number of which nothing is known. Those that
     are not `varying` are the same in the whole tile.
     """
 
-    def __init__(self, known: dict[Any, Any], varying: set[Any], blocks: list[Any]) -> None:
-        self.known = known
-        self.varying = varying
-        self.blocks = blocks  # those whose values can be used from here: not those of branches
-
-    def of(self, value: Any) -> Any:
-        if value not in self.known:
-            found = self._made(value)
-            if found is None and str(value.type) == "i1":
-                found = _UNKNOWN
-            self.known[value] = found
-        return self.known[value]
-
     def _made(self, value: Any) -> Any:
+        found = self._found(value)
+        return _UNKNOWN if found is None and str(value.type) == "i1" else found
+
+    def _found(self, value: Any) -> Any:
         op = getattr(value.owner, "operation", value.owner)
         name = getattr(op, "name", "")
         if name == "arith.constant":
             return _point(value.type, op.attributes["value"].value)
-        if value not in self.varying and is_in(value, self.blocks):
+        if self.is_fixed(value):
             return _value(value)
         if name == "scf.if":
             return self._branched(op, [result == value for result in op.results].index(True))
@@ -95,13 +86,8 @@ class _Bounds:
         return None
 
     def _branched(self, op: Any, place: int) -> Any:
-        condition = op.operands[0]
-        truth = self.of(condition)
-        ends = []
-        for region, known in zip(op.regions, (Truth(True, False), Truth(False, True)), strict=True):
-            inner = _Bounds({**self.known, condition: known}, self.varying, self.blocks)
-            *_, end = region.blocks[0].operations
-            ends.append(inner.of(end.operation.operands[place]))
+        truth = self.of(op.operands[0])
+        ends = self.of_branches(op, place, (Truth(True, False), Truth(False, True)))
         return None if None in ends else _either(truth, *ends)
 
 

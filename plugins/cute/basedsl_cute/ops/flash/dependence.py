@@ -60,6 +60,42 @@ def is_in(value: Any, blocks: list[Any]) -> bool:
     return (value.owner if op is _NOTHING else op.block) in blocks
 
 
+class Knowledge:
+    """The knowledge of a traced function's values, each found once by the `_made` of a subclass,
+    from that of others. Those that are not `varying` do not depend on what is asked about.
+    """
+
+    def __init__(self, known: dict[Any, Any], varying: set[Any], blocks: list[Any]) -> None:
+        self.known = known
+        self.varying = varying
+        self.blocks = blocks  # those whose values can be used from here: not those of branches
+
+    def of(self, value: Any) -> Any:
+        """The knowledge of a value."""
+        if value not in self.known:
+            self.known[value] = self._made(value)
+        return self.known[value]
+
+    def is_fixed(self, value: Any) -> bool:
+        """True for a value that does not vary, and can be used from here."""
+        return value not in self.varying and is_in(value, self.blocks)
+
+    def of_branches(self, op: Any, place: int, conditions: tuple[Any, Any]) -> list[Any]:
+        """The knowledge of result `place` of an scf.if by each branch, in which its condition is
+        the one of `conditions`.
+        """
+        found = []
+        for region, condition in zip(op.regions, conditions, strict=True):
+            known = {**self.known, op.operands[0]: condition}
+            *_, end = region.blocks[0].operations
+            inner = type(self)(known, self.varying, self.blocks)
+            found.append(inner.of(end.operation.operands[place]))
+        return found
+
+    def _made(self, value: Any) -> Any:
+        raise NotImplementedError
+
+
 def is_plain(roots: Iterable[Any]) -> bool:
     """True if nothing but arithmetic that is defined for all numbers depends on `roots`."""
     found = dependents(roots)

@@ -326,6 +326,20 @@ class LazySoftmax(OnlineSoftmax):
         """Each row's factor of scores and base."""
         return [(self.factors[r], self.bases[r]) for r in range(cute.size(self.bases))]
 
+    def raise_base(self, row, own):
+        """Let a row's base follow its largest score, of which a thread has `own`, if that is above;
+        return what its sums are scaled by.
+        """
+        largest = arch.warp_reduction_max(own, threads_in_group=4)
+        rises = largest * self.factors[row] - self.bases[row] > 0.0
+        factor, base = factor_and_base(largest, self.factor, self.largest_base)
+        base = cute.where(rises, base, self.bases[row])
+        scale = cute.math.exp2(self.bases[row] - base, fastmath=True)
+        self.factors[row] = cute.where(rises, factor, self.factors[row])
+        self.bases[row] = base
+        self.total[row] = self.total[row] * scale
+        return scale
+
     @cute.jit
     def raise_bases(self, own):
         """Let the bases follow the largest scores of a tile, and scale sums, if a row of the warp
@@ -338,14 +352,7 @@ class LazySoftmax(OnlineSoftmax):
             above = arch.fmax(above, own[r] * self.factors[r] - self.bases[r])
         if arch.vote_any_sync(above > self.slack):
             for r in range(rows):
-                largest = arch.warp_reduction_max(own[r], threads_in_group=4)
-                rises = largest * self.factors[r] - self.bases[r] > 0.0
-                factor, base = factor_and_base(largest, self.factor, self.largest_base)
-                base = cute.where(rises, base, self.bases[r])
-                scale = cute.math.exp2(self.bases[r] - base, fastmath=True)
-                self.factors[r] = cute.where(rises, factor, self.factors[r])
-                self.bases[r] = base
-                self.total[r] = self.total[r] * scale
+                scale = self.raise_base(r, own[r])
                 for sums in self.sums:
                     sums[r, None].store(sums[r, None].load() * scale)
 

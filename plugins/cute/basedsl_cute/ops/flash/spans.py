@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import basedsl_cute as cute
 from basedsl import logical_not
 from basedsl_cute.ops.flash.bounds import rounded_down
-from basedsl_cute.ops.flash.dependence import constant, dependents, enclosing, is_in
+from basedsl_cute.ops.flash.dependence import Knowledge, constant, dependents, enclosing
 
 
 class Linear(NamedTuple):
@@ -78,20 +78,10 @@ def span_of(mask: Callable[..., Any], batch: Any, head: Any, query: Any, key: An
     return _as_span(found) if _is_condition(found) else None
 
 
-class _Spans:
+class _Spans(Knowledge):
     """The knowledge of values: a `Linear`, `Quotient` or `Magnitude` of a number, a `Span` or
     `Fixed` of a condition, or None. Those that are not `varying` do not depend on the key.
     """
-
-    def __init__(self, known: dict[Any, Any], varying: set[Any], blocks: list[Any]) -> None:
-        self.known = known
-        self.varying = varying
-        self.blocks = blocks  # those whose values can be used from here: not those of branches
-
-    def of(self, value: Any) -> Any:
-        if value not in self.known:
-            self.known[value] = self._made(value)
-        return self.known[value]
 
     def _made(self, value: Any) -> Any:
         op = getattr(value.owner, "operation", value.owner)
@@ -101,7 +91,7 @@ class _Spans:
             if kind == "i1":
                 return Fixed(bool(number))
             return Linear(0, cute.Int64(number)) if abs(number) < 2**32 else None
-        if value not in self.varying and is_in(value, self.blocks):
+        if self.is_fixed(value):
             return _fixed(value, kind)
         if name == "scf.if":
             return self._branched(op, [result == value for result in op.results].index(True))
@@ -119,16 +109,10 @@ class _Spans:
         return _RULES[name](*operands)
 
     def _branched(self, op: Any, place: int) -> Any:
-        condition = op.operands[0]
-        chosen = self.of(condition)
+        chosen = self.of(op.operands[0])
         if chosen is None:
             return None
-        ends = []
-        for region, known in zip(op.regions, (True, False), strict=True):
-            inner = _Spans({**self.known, condition: Fixed(known)}, self.varying, self.blocks)
-            *_, end = region.blocks[0].operations
-            ends.append(inner.of(end.operation.operands[place]))
-        return _choice(chosen, *ends)
+        return _choice(chosen, *self.of_branches(op, place, (Fixed(True), Fixed(False))))
 
 
 def _as_span(found: Span | Fixed) -> Span:

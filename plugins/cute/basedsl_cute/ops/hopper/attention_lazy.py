@@ -14,7 +14,6 @@ from basedsl_cute.ops.flash.softmax import (
     LARGEST_NARROW_BASE,
     LazySoftmax,
     compare_negative,
-    factor_and_base,
     largest_by_bits,
 )
 
@@ -63,12 +62,4 @@ class NarrowLazySoftmax(LazySoftmax):
             rows = cute.size(self.bases)
             compare_negative(scores, found, [-cute.Float32.inf] * rows)
             for r in cute.range_constexpr(rows):
-                largest = arch.warp_reduction_max(found[r], threads_in_group=4)
-                rises = largest * self.factors[r] - self.bases[r] > 0.0
-                factor, base = factor_and_base(largest, self.factor, self.largest_base)
-                base = cute.where(rises, base, self.bases[r])
-                scale = cute.math.exp2(self.bases[r] - base, fastmath=True)
-                self.factors[r] = cute.where(rises, factor, self.factors[r])
-                self.bases[r] = base
-                self.total[r] = self.total[r] * scale
-                self.scales[r] = scale
+                self.scales[r] = self.raise_base(r, found[r])
