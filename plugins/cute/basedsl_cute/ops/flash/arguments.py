@@ -13,6 +13,7 @@ import basedsl_cute as cute
 from basedsl import ArrayRecord, DSLTypeError, from_dlpack
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.flash.captured import Captured
+from basedsl_cute.ops.flash.extremes import workspaces
 from basedsl_cute.ops.flash.variant import Variant
 
 VECTOR = 8  # elements of 16 bytes
@@ -297,6 +298,9 @@ def variant_of(
         bias is not None,
     )
     view = None if bias is None else broadcast_bias(bias, extents)
+    if own_mask is not None:
+        most_rows = extents.batches * extents.heads
+        arrays += workspaces(lib, own_mask.arrays, most_rows)
     return variant, view, tuple(arrays)
 
 

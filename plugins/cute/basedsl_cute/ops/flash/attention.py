@@ -32,6 +32,7 @@ from basedsl_cute.ops.flash.arguments import (
     variant_of,
 )
 from basedsl_cute.ops.flash.combine import combine
+from basedsl_cute.ops.flash.extremes import find_extremes
 from basedsl_cute.ops.flash.few_queries import with_key_warps, with_splits
 from basedsl_cute.ops.flash.gradients import attention_backward
 from basedsl_cute.ops.flash.host_lengths import check_values
@@ -574,6 +575,7 @@ def _launch(
 ):
     on = cute.Stream(stream.ir_value())
     extras = (*extras, captured)
+    find_extremes(captured, variant, on)
     q, k = rows_of_heads(q, head), rows_of_heads(k, head)
     v, target = rows_of_heads(v, head_v), rows_of_heads(out, head_v, 2)
     if cute.const_expr(isinstance(config, hopper.Config)):

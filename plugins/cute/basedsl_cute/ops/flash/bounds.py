@@ -10,12 +10,13 @@ nothing is concluded: the tile is visited, and its scores are masked one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import basedsl_cute as cute
 from basedsl import logical_not
 from basedsl_cute.ops.flash.dependence import Knowledge, constant, dependents, enclosing, maker
+from basedsl_cute.ops.flash.extremes import extremes_between
 
 
 class Interval(NamedTuple):
@@ -35,9 +36,12 @@ class Truth(NamedTuple):
 _UNKNOWN = Truth(True, True)
 
 
-def truth_of(mask: Callable[..., Any], batch: Any, *ranges: Any) -> Truth:
+def truth_of(
+    mask: Callable[..., Any], batch: Any, *ranges: Any, extremes: Iterable[tuple[Any, Any]] = ()
+) -> Truth:
     """Return if `mask(batch, head, q, k)` may be true, and false, for heads, queries and keys in
-    three ranges (first, last) of dynamic Int32s.
+    three ranges (first, last) of dynamic Int32s. `extremes` are captured tensors, each with its
+    extremes (`ops.flash.extremes`).
     """
     # Sums with a zero that is computed: values of their own, which nothing else uses.
     zero = cute.arch.thread_idx()[0] * 0
@@ -49,7 +53,9 @@ def truth_of(mask: Callable[..., Any], batch: Any, *ranges: Any) -> Truth:
     varying = dependents(known)
     if varying is None:
         return _UNKNOWN
-    found = _Bounds(known, varying, enclosing(k.ir_value())).of(result.ir_value())
+    arrays = {x.iterator.ir_value(): found for x, found in extremes}
+    bounds = _Bounds(known, varying, enclosing(k.ir_value()), arrays)
+    found = bounds.of(result.ir_value())
     return found if isinstance(found, Truth) else _UNKNOWN
 
 
@@ -69,6 +75,8 @@ class _Bounds(Knowledge):
             return _point(value.type, op.attributes["value"].value)
         if self.is_fixed(value):
             return _value(value)
+        if name == "cute.load":
+            return self._loaded(op)
         if name == "scf.if":
             return self._branched(op, [result == value for result in op.results].index(True))
         if name == "arith.xori" and (quotient := rounded_down(op)) is not None:
@@ -84,6 +92,23 @@ class _Bounds(Knowledge):
             if None not in operands:
                 return _RULES[name](*operands)
         return None
+
+    def _loaded(self, op: Any) -> Any:
+        base, place = op.operands
+        ends = self.of(place)
+        while maker(base).name == "cute.view" and len(maker(base).operands) == 2:
+            base, place = maker(base).operands
+            start = self.of(place)
+            if not isinstance(ends, Interval) or not isinstance(start, Interval):
+                return None
+            ends = Interval(ends.low + start.low, ends.high + start.high)
+        found = self.arrays.get(base)
+        if found is None or not isinstance(ends, Interval):
+            return None
+        least, most = extremes_between(found, *ends)
+        if str(op.results[0].type) == "i1":
+            return Truth(most != 0, least == 0)
+        return Interval(least, most)
 
     def _branched(self, op: Any, place: int) -> Any:
         truth = self.of(op.operands[0])

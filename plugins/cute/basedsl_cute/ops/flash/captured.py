@@ -48,6 +48,11 @@ class Captured:
         return cls(fn, offset)
 
     @property
+    def count(self) -> int:
+        """The number of arrays."""
+        return len(self.cells) + len(self.names)
+
+    @property
     def arrays(self) -> list[Any]:
         """The arrays, in the order of `traced`."""
         closure = self.fn.__closure__ or ()
@@ -73,7 +78,7 @@ class Captured:
 
     def traced(self, operands: Sequence[Any]) -> Callable[..., Any]:
         """The function with the tensors among `operands` in place of its arrays."""
-        own = operands[self.offset : self.offset + len(self.cells) + len(self.names)]
+        own = operands[self.offset : self.offset + self.count]
         closure = list(self.fn.__closure__ or ())
         for i, tensor in zip(self.cells, own, strict=False):
             closure[i] = types.CellType(tensor)

@@ -65,9 +65,12 @@ class Knowledge:
     from that of others. Those that are not `varying` do not depend on what is asked about.
     """
 
-    def __init__(self, known: dict[Any, Any], varying: set[Any], blocks: list[Any]) -> None:
+    def __init__(
+        self, known: dict[Any, Any], varying: set[Any], blocks: list[Any], arrays: dict[Any, Any]
+    ) -> None:
         self.known = known
         self.varying = varying
+        self.arrays = arrays  # pointers of captured arrays, with what is known of these
         self.blocks = blocks  # those whose values can be used from here: not those of branches
 
     def of(self, value: Any) -> Any:
@@ -88,7 +91,7 @@ class Knowledge:
         for region, condition in zip(op.regions, conditions, strict=True):
             known = {**self.known, op.operands[0]: condition}
             *_, end = region.blocks[0].operations
-            inner = type(self)(known, self.varying, self.blocks)
+            inner = type(self)(known, self.varying, self.blocks, self.arrays)
             found.append(inner.of(end.operation.operands[place]))
         return found
 

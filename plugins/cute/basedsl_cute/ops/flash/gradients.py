@@ -29,6 +29,7 @@ from basedsl_cute.ops.flash.arguments import (
     scale_of,
     variant_of,
 )
+from basedsl_cute.ops.flash.extremes import find_extremes
 from basedsl_cute.ops.flash.gradient_plan import (
     GivenGradients,
     GradientOptions,
@@ -269,6 +270,7 @@ def _launch(
     v, out, grad, grad_v = (rows_of_heads(x, head_v) for x in (v, out, grad, grad_v))
     on = cute.Stream(stream.ir_value())
     extras = (*extras, captured)
+    find_extremes(captured, variant, on)
     given, grads = (q, k, v, out, grad, lse), (grad_q, grad_k, grad_v)
     if cute.const_expr(isinstance(config, hopper.Config)):
         hopper.backward(*given, *workspaces, *grads, extras[3], scale, variant, config, on)

@@ -73,7 +73,7 @@ def span_of(mask: Callable[..., Any], batch: Any, head: Any, query: Any, key: An
     varying = dependents([root])
     if varying is None:
         return None
-    spans = _Spans({root: Linear(1, cute.Int64(0))}, varying, enclosing(root))
+    spans = _Spans({root: Linear(1, cute.Int64(0))}, varying, enclosing(root), {})
     found = spans.of(result.ir_value())
     return _as_span(found) if _is_condition(found) else None
 

@@ -17,6 +17,7 @@ from basedsl_cute.ops.derivative import derivative, opaque
 from basedsl_cute.ops.flash.bounds import Truth, truth_of
 from basedsl_cute.ops.flash.captured import Captured
 from basedsl_cute.ops.flash.dependence import is_difference, is_plain
+from basedsl_cute.ops.flash.extremes import pairs_of
 from basedsl_cute.ops.flash.spans import span_of
 
 LOG2_E = 1.4426950408889634
@@ -83,6 +84,7 @@ class Place:
         self.user_score, self.user_mask = (
             None if fn is None else fn.traced(captured) for fn in (variant.score, variant.mask)
         )
+        self.extremes = pairs_of(captured or (), variant)  # of arrays that the mask captures
         # If functions get places inside of the sequence alone: those need that read memory there.
         self.mask_inside = self.score_inside = True
         self.is_relative = False  # if nothing but the difference of query and key goes into scores
@@ -138,7 +140,8 @@ class Place:
         sequence = self.sequence
         queries = tuple(cute.min(query, sequence.queries - 1) for query in queries)
         keys = tuple(cute.min(key, sequence.keys - 1) for key in keys)
-        return truth_of(self.user_mask, self.batch, heads, queries, keys)
+        areas = (heads, queries, keys)
+        return truth_of(self.user_mask, self.batch, *areas, extremes=self.extremes)
 
     @cute.jit
     def tile_before(
