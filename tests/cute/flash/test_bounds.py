@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import basedsl_cute as cute
 from basedsl_cute.ops.flash.bounds import truth_of
+from basedsl_cute.ops.flash.extremes import find_extremes
 
 
 @cute.kernel
@@ -82,6 +84,86 @@ def bounded_by_loads(x: cute.Tensor, flags: cute.Tensor, out: cute.Tensor, make:
 @cute.jit
 def bounds_by_loads(x: cute.Tensor, flags: cute.Tensor, out: cute.Tensor, make: cute.Constexpr):
     bounded_by_loads(x, flags, out, make).launch(grid=(1, 1, 1), block=(128, 1, 1))
+
+
+@cute.kernel
+def bounded_by_extremes(
+    x: cute.Tensor, n: cute.Tensor, found: cute.Tensor, out: cute.Tensor, make: cute.Constexpr
+):
+    i = cute.arch.thread_idx()[0]
+    if i < x.shape[0]:
+        ranges = (0, 0), (x[i, 0], x[i, 1]), (x[i, 2], x[i, 3])
+        truth = truth_of(cute.jit(make(n)), 0, *ranges, extremes=[(n, found)])
+        out[i, 0] = cute.Int32(truth.true)
+        out[i, 1] = cute.Int32(truth.false)
+
+
+@cute.jit
+def bounds_by_extremes(
+    x: cute.Tensor, n: cute.Tensor, found: cute.Tensor, out: cute.Tensor, make: cute.Constexpr
+):
+    find_extremes((n, found), SimpleNamespace(mask=SimpleNamespace(offset=0, count=1)), None)
+    bounded_by_extremes(x, n, found, out, make).launch(grid=(1, 1, 1), block=(128, 1, 1))
+
+
+# Masks of captured numbers, and if their bounds are those of all places.
+CAPTURED = {
+    "documents": (lambda n: lambda b, h, q, k: n[q] == n[k], True),
+    "documents behind a diagonal": (lambda n: lambda b, h, q, k: n[q] == n[k] and k <= q, False),
+    "of a key": (lambda n: lambda b, h, q, k: n[k] > 3, True),
+    "of half a key": (lambda n: lambda b, h, q, k: n[k // 2] != 2, False),
+    "next to each other": (lambda n: lambda b, h, q, k: n[q + 1] - n[k] < 2, False),
+    "in a branch": (lambda n: lambda b, h, q, k: (n[k] if q > 300 else 1) == 1, False),
+    "of a number that was loaded": (lambda n: lambda b, h, q, k: n[n[k] * 60] == 1, False),
+    "of many": (lambda n: lambda b, h, q, k: n[k * 4 % 600] == 1, False),
+}
+
+
+OF_TRUTHS = {
+    "kept": (lambda n: lambda b, h, q, k: n[k], True),
+    "not kept": (lambda n: lambda b, h, q, k: not n[k], True),
+    "kept of those before": (lambda n: lambda b, h, q, k: k <= q and n[k], False),
+}
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("name", CAPTURED)
+def test_bounds_of_captured_numbers_are_those_of_their_stretches(name, kind):
+    n = documents().astype(kind)
+    if name == "documents" and kind is np.int64:
+        n *= 2**35
+    elif "loaded" in name:
+        n %= 10
+    sure = check_bounds(n, *CAPTURED[name])
+    assert sure or name in ("of a number that was loaded", "of many")
+
+
+@pytest.mark.parametrize("name", OF_TRUTHS)
+def test_bounds_of_captured_truths(name):
+    assert check_bounds(documents() // 4 % 2 == 0, *OF_TRUTHS[name])
+
+
+def documents():
+    return np.repeat(np.arange(20), np.random.default_rng(4).integers(1, 90, 20))[:650]
+
+
+def check_bounds(n, make, is_sharp):
+    """The number of tiles of which something is known."""
+    starts = itertools.product(range(0, 640, 128), range(0, 640, 64))
+    x = np.int32([(q, min(q + 127, 648), k, k + 63) for q, k in starts])
+    found = np.full((-(-len(n) // 32), 4, 2), 77, np.int64 if n.itemsize == 8 else np.int32)
+    out = np.full((len(x), 2), -1, np.int32)
+    bounds_by_extremes(x, n, found, out, make)
+    mask, sure = make(n), 0
+    for (q0, q1, k0, k1), (true, false) in zip(x.tolist(), out.tolist(), strict=True):
+        queries, keys = range(q0, q1 + 1), range(k0, k1 + 1)
+        seen = {bool(mask(0, 0, q, k)) for q in queries for k in keys}
+        assert true >= (True in seen) and false >= (False in seen)
+        sure += not (true and false)
+        # Stretches are found in blocks of 32, as both tiles are.
+        if is_sharp:
+            assert (true, false) == (True in seen, False in seen), (q0, k0)
+    return sure
 
 
 def written(flags):

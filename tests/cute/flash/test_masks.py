@@ -123,3 +123,36 @@ def test_gradients_of_masks_are_those_of_their_scores_as_a_bias(name):
         made += attention_backward(grad, q, k, v, out, lse, **options)[:3]
     for x, y in zip(found, wanted, strict=True):
         close(x, np.float64(y), 2e-3)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, bool])
+@pytest.mark.parametrize("config", CONFIGS)
+def test_tiles_of_other_documents_are_not_visited(config, kind):
+    """Their values are not numbers: nothing that is multiplied with them is one."""
+    q, k, v = (normal(1, 400, 1, 32, seed=i) for i in range(3))
+    docs = np.int64([[0] * 192 + [1] * 208])
+    v[:, :128] = np.nan
+    if kind is bool:
+        docs = docs == 1
+        out = attention(q, k, v, mask=lambda b, h, q, k: docs[b, k], config=CONFIGS[config])
+        wanted, _ = reference(q, k[:, 192:], v[:, 192:])
+        close(out, wanted)
+        return
+    docs = docs.astype(kind)
+    same = attention(
+        q, k, v, mask=lambda b, h, q, k: docs[b, q] == docs[b, k], config=CONFIGS[config]
+    )
+    wanted, _ = reference(q, k[:, 192:], v[:, 192:])
+    close(same[:, 256:], wanted[:, 256:])  # no tile of which begins before
+    assert np.isnan(same[:, :192]).all()
+
+
+def test_more_tiles_than_a_warp_looks_at():
+    q = normal(1, 64, 1, 32)
+    k, v = (normal(1, 2300, 1, 32, seed=i) for i in (1, 2))
+
+    def mask(batch, head, q, k):
+        return (k < 40) | ((k >= 1100) & (k < 1130)) | (k == 2170)
+
+    for config in (hopper.Config((64, 32)), hopper.Config((64, 32), persistent=True)):
+        close(attention(q, k, v, mask=mask, config=config), reference(q, k, v, mask=mask)[0])

@@ -11,7 +11,7 @@ from numbers import Real
 from typing import Any
 
 import basedsl_cute as cute
-from basedsl import DSLTypeError, with_article
+from basedsl import DSLTypeError, logical_not, with_article
 from basedsl_cute import arch
 from basedsl_cute.ops.derivative import derivative, opaque
 from basedsl_cute.ops.flash.bounds import Truth, truth_of
@@ -162,6 +162,38 @@ class Place:
                 behind = arch.popc(~found & (found - 1)) if found != 0 else 32
                 number -= behind * step
         return number
+
+    @cute.jit
+    def look_at_tiles(self, top, low, area, keys: cute.Constexpr):
+        """A bit for each of 32 tiles of `keys` keys, from `top` down to `low`: if the mask may let
+        the queries of an area see one of its keys, and if it may hide one. Each lane looks at a
+        tile.
+        """
+        shown, cut = cute.Int32(0), cute.Int32(0)
+        if low * keys < self.sequence.keys:  # else functions get no place
+            own = cute.max(top - arch.lane_idx(), low)
+            heads, queries = area
+            truth = self.truth(heads, queries, (own * keys, own * keys + keys - 1))
+            shown = arch.vote_ballot_sync((top - arch.lane_idx() >= low) & truth.true)
+            whole = self.is_whole(*queries, own * keys, keys)
+            cut = arch.vote_ballot_sync(logical_not(whole & logical_not(truth.false)))
+        return top, shown, cut
+
+    @cute.jit
+    def next_tile(self, number, looked, low, area, keys: cute.Constexpr):
+        """The last tile from `number` down to `low` that queries see, a number below `low` if there
+        is none, if they see it whole, and what was looked at, which begins as `look_at_tiles`.
+        """
+        top, shown, cut = looked
+        behind = top - number
+        rest = shown & (cute.Int32(-1) << behind) if behind < 32 else 0
+        while rest == 0 and top - 32 >= low:
+            top, shown, cut = self.look_at_tiles(top - 32, low, area, keys)
+            rest = shown
+        place = arch.popc(~rest & (rest - 1))
+        is_found = rest != 0
+        whole = is_found and (cut >> place) & 1 == 0
+        return cute.where(is_found, top - place, low - 1), whole, (top, shown, cut)
 
     def spans(self, rows, key):
         """For each of some (head, query) the keys [begin, end) that it sees, begin None for no

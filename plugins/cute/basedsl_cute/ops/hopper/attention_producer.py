@@ -24,9 +24,13 @@ def producer(
         area = walk.area(row, head, place.sequence)
         note: tuple = (row, head, batch, low, number)
         word: Any = None
+        looked: Any = None
         if cute.const_expr(steps is not None):
-            note = (*note, place.shows_whole(area, number * cfg.tile[1], cfg.tile[1]))
-            word = steps.after(number, place, area, low, cfg.tile[1])
+            looked = place.look_at_tiles(number, low, area, cfg.tile[1])
+            number, whole, looked = place.next_tile(number, looked, low, area, cfg.tile[1])
+            number = cute.max(number, low)
+            note = (row, head, batch, low, number, whole)
+            word, looked = steps.after(number, looked, place, area, low, cfg.tile[1])
             steps.write(at_k.state, word)
         write_note(notes, at_q.state.count, note)
         where = (sides, heads, cfg, row, batch, head, head // group)
@@ -41,7 +45,7 @@ def producer(
             if cute.const_expr(steps is not None):
                 more, following = word & 1 != 0, word >> 2
                 # Ahead of the wait for the values, which takes longer.
-                word = steps.after(following, place, area, low, cfg.tile[1])
+                word, looked = steps.after(following, looked, place, area, low, cfg.tile[1])
             loads.values(number, at_v.acquire_and_advance())
             number = following
             if cute.const_expr(steps is None):

@@ -102,15 +102,14 @@ class Walk:
 
     def task(self, work):
         """The tile, head and batch of a task, and its tiles of keys: the first one, and the last,
-        which it begins with. It has one in any case.
+        which it begins with, as far as windows tell. It has one in any case.
         """
         tile, head, batch = self.at(work)
         place = self.place(batch)
         area = self.area(self.row_of(tile), head, place.sequence)
         begin, end = place.keys_of(*area[1])
         low = begin // self.keys
-        last = place.tile_before(cute.ceil_div(end, self.keys) - 1, low, *area, self.keys)
-        return tile, head, batch, low, cute.max(last, low)
+        return tile, head, batch, low, cute.max(cute.ceil_div(end, self.keys) - 1, low)
 
 
 @cute.jit
@@ -136,11 +135,12 @@ class Steps:
     def __init__(self, smem, stages):
         self.words = smem.allocate_tensor(cute.Int32, cute.make_layout((2, stages)), 16)
 
-    def after(self, number, place, area, low, keys):
-        """The word about the tile behind tile `number`, of `keys` keys, of tiles down to `low`."""
-        number = place.tile_before(number - 1, low, *area, keys)
-        whole = place.shows_whole(area, cute.max(number, low) * keys, keys)
-        return number * 4 + cute.where(whole, 2, 0) + cute.where(number >= low, 1, 0)
+    def after(self, number, looked, place, area, low, keys):
+        """The word about the tile behind tile `number`, of `keys` keys, of tiles down to `low`, and
+        what was looked at (see `Place.next_tile`).
+        """
+        number, whole, looked = place.next_tile(number - 1, looked, low, area, keys)
+        return number * 4 + cute.where(whole, 2, 0) + cute.where(number >= low, 1, 0), looked
 
     @cute.jit
     def write(self, state, word):
