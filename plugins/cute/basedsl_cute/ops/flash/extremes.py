@@ -25,7 +25,7 @@ _MOST_BLOCKS = 2 << (LEVELS - 1)
 _WARPS = 4
 # Of fewer elements, as lengths of sequences, none has so many that it pays.
 _LEAST_ELEMENTS = 4 * BLOCK
-_KEPT = {
+_KEPT: dict[Any, Any] = {
     cute.Boolean: cute.Int32,
     cute.Int32: cute.Int32,
     cute.Int64: cute.Int64,

@@ -175,8 +175,9 @@ class Place:
             heads, queries = area
             truth = self.truth(heads, queries, (own * keys, own * keys + keys - 1))
             shown = arch.vote_ballot_sync((top - arch.lane_idx() >= low) & truth.true)
-            whole = self.is_whole(*queries, own * keys, keys)
-            cut = arch.vote_ballot_sync(logical_not(whole & logical_not(truth.false)))
+            whole = self.is_whole(queries[0], queries[1], own * keys, keys)
+            hidden: Any = logical_not(whole) | truth.false
+            cut = arch.vote_ballot_sync(hidden)
         return top, shown, cut
 
     @cute.jit
