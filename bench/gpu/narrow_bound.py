@@ -91,13 +91,13 @@ def plans(head):
     """The kernels that are run, by name."""
     wide, narrow = HOPPER_CONFIGS[head][1], NARROW_BY_PRODUCTS[head][0]
     wide, narrow = (replace(x, stages=1, query_stages=1) for x in (wide, narrow))
-    exact = replace(narrow, slack=None, by_products=False)
-    lazy = replace(narrow, slack=1.25, between=False)
+    exact = replace(narrow, slack=(), by_products=False)
+    lazy = replace(narrow, slack=((0, 1.0),), between=False)
     configs = {
         "as chosen": narrow,
         "other order of turns": replace(narrow, turns=not narrow.turns, overlaps=False),
         "bases that follow from afar": lazy,
-        "maxima of each tile": replace(narrow, slack=None),
+        "maxima of each tile": replace(narrow, slack=()),
         "sums by additions": replace(narrow, by_products=False),
         "exact": exact,
         "exact, sums scaled otherwise": replace(exact, between=not exact.between),
@@ -225,7 +225,7 @@ def chain_kernel(
             warpgroup.wait_group(0)
             if cute.const_expr(cfg.by_products):
                 tile_sums.add(softmax.total, scales)
-            if cute.const_expr(is_scaled and cfg.slack is not None):
+            if cute.const_expr(is_scaled and cfg.slack):
                 rescale_where_risen(softmax, sums, scales)
             elif cute.const_expr(is_scaled and not cfg.between):
                 rescale(sums, scales)

@@ -106,7 +106,7 @@ def test_scores_of_any_size_by_bfloat16_and_softcap(kind):
     np.testing.assert_allclose(np.float64(out), values, atol=2e-2)
 
 
-@pytest.mark.parametrize("options", [{}, {"slack": 1.25, "between": False}])
+@pytest.mark.parametrize("options", [{}, {"slack": ((0, 1.0),), "between": False}])
 def test_scores_of_any_size_by_elements_of_8_bits(options):
     q, k, v = operands(ml_dtypes.float8_e4m3fn)
     for scale in SCALES:

@@ -200,12 +200,16 @@ class OnlineSoftmax:
         self.begin()
 
     def begin(self):
-        """Begin other rows. Their largest score is finite from the start, and so is their base: the
-        weight of a hidden score is exp2(-inf) then, not NaN.
+        """Begin other rows."""
+        self.largest.fill(self.lowest())
+        self.total.fill(0.0)
+
+    def lowest(self):
+        """The largest score of rows that saw nothing. It is finite, and so is its base: the weight
+        of a hidden score is exp2(-inf) then, not NaN.
         """
         above = power_of_two_from(self.factor)
-        self.largest.fill(LOWEST * arch.fmin(1.0, arch.rcp_approx(above)))
-        self.total.fill(0.0)
+        return LOWEST * arch.fmin(1.0, arch.rcp_approx(above))
 
     def update(self, scores, is_summed=True):
         """Make a tile's scores into weights; return what each row's sum of values is scaled by."""

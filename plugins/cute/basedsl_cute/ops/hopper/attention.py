@@ -241,7 +241,7 @@ def forward_kernel(
                 held.release()
                 if cute.const_expr(cfg.by_products):
                     tile_sums.add(softmax.total, scales)
-                if cute.const_expr(cfg.slack is not None):
+                if cute.const_expr(cfg.slack):
                     rescale_where_risen(softmax, sums, scales)
                 elif cute.const_expr(not cfg.between):
                     rescale(sums, scales)
@@ -301,8 +301,8 @@ def parts_of(scores, cfg):
 
 def softmax_of(rows, factor, dtype, cfg):
     """The softmax of a thread's rows."""
-    if cfg.slack is not None:
-        return NarrowLazySoftmax(rows, factor, cfg.slack)
+    if cfg.slack:
+        return NarrowLazySoftmax(rows, factor, cfg.slack, cfg.tile[1], NARROW_OFFSET)
     return OnlineSoftmax(rows, factor, NARROW_OFFSET if dtype.width == 8 else 0, cfg.by_bits)
 
 

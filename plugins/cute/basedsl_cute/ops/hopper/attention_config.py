@@ -30,13 +30,14 @@ class Config:
     integers, three at a time (`ops.flash.softmax.largest_by_bits`). With `overlaps` the first
     scores of the next tile of queries are multiplied while the results of this one are written.
     If it is `early`, the kernel begins while the one that turns values of 8 bits ends. With
-    `slack` the bases of exponents of 8 bits stay until a score is so far above, as an exponent of
-    two (`ops.hopper.attention_lazy`). Tiles of queries begin with the first query, or `from_end`
-    end with the last one: with a causal mask it is the tile of few keys then that may have less
-    queries than others. With `by_groups` a warpgroup passes by the tiles of keys, and masks no
-    others, that its own queries do not see. Values of 8 bits are copied as a whole tile if they
-    are turned `in_blocks` (`ops.flash.turn`), or by TMA, in rows of 32 bytes if the tile has an odd
-    number of 32 keys.
+    `slack`, steps (first key, exponent), bases of exponents of 8 bits are raised so far above the
+    largest scores, and stay until one is above them (`ops.hopper.attention_lazy`): keys are counted
+    as they are loaded, and the first step is of key 0. Tiles of queries begin with the first query,
+    or `from_end` end with the last one: with a causal mask it is the tile of few keys then that may
+    have less queries than others. With `by_groups` a warpgroup passes by the tiles of keys, and
+    masks no others, that its own queries do not see. Values of 8 bits are copied as a whole tile if
+    they are turned `in_blocks` (`ops.flash.turn`), or by TMA, in rows of 32 bytes if the tile has
+    an odd number of 32 keys.
     `box` is 0, or for packed and paged sequences the keys of one load: a divisor of the tile's
     keys, and of the rows of a page.
     """
@@ -58,7 +59,7 @@ class Config:
     by_bits: bool = False
     overlaps: bool = False
     early: bool = False
-    slack: float | None = None
+    slack: tuple[tuple[int, float], ...] = ()
     from_end: bool = False
     by_groups: bool = False
     in_blocks: bool = False
@@ -104,15 +105,16 @@ def check_config(cfg, dtype, variant, is_packed):
             "begins early with them",
             hint="computed=, by_products= and early= are for elements of 8 bits",
         )
-    if cfg.slack is not None and dtype.width != 8:
+    if cfg.slack and dtype.width != 8:
         raise DSLTypeError(
             f"attention on Hopper has no slack of bases for {dtype.__name__}",
             hint="slack= is for elements of 8 bits",
         )
-    if cfg.slack is not None and (cfg.between or not 0 <= cfg.slack <= 8):
+    if cfg.slack and (cfg.between or not is_slack(cfg.slack)):
         raise DSLTypeError(
             f"attention on Hopper has no slack of bases with {cfg}",
-            hint="slack= needs between=False, and is an exponent of two from 0 to 8",
+            hint="slack= needs between=False, and steps (first key, exponent of two from 0 to 8), "
+            "the first one of key 0",
         )
     if cfg.from_end and (is_packed or variant.is_scored or variant.mask is not None):
         raise DSLTypeError(
@@ -140,3 +142,9 @@ def check_config(cfg, dtype, variant, is_packed):
             f"attention on Hopper has no packed or paged sequences with {cfg}",
             hint="box= is a multiple of 8 that divides the tile's keys; elements have 16 bits",
         )
+
+
+def is_slack(steps):
+    """True if these are steps of slack: the first of key 0, the others in their order."""
+    firsts = [first for first, _ in steps]
+    return firsts[0] == 0 and firsts == sorted(set(firsts)) and all(0 <= x <= 8 for _, x in steps)
