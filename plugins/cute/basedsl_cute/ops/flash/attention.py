@@ -364,24 +364,29 @@ NARROW_CONFIGS = {
     128: (_NARROW_128, _NARROW_SCORED_128),
     256: (_NARROW_256, _NARROW_256),
 }
-# Weights below a 2^18th of their row's largest are zero, and with slack below a 2^15th, 2^16th or
-# 2^17th, of the first 1,024 keys, 4,096, and the others: all that 16,384 keys lose weighs at most a
-# sixth of the largest weight, where without slack it is a sixteenth.
-_SLACK = ((0, 3.0), (1024, 2.0), (4096, 1.0))
+# Weights below a 2^18th of their row's largest are zero, and with slack below a 2^15th to 2^17th:
+# all that is lost of so many keys weighs at most an eighth, or with 16,384 keys a sixth, of the
+# largest weight, where without slack it is a sixteenth. Steps cost a few instructions each.
+_SLACK = {4096: ((0, 3.0),), 16384: ((0, 3.0), (1024, 2.0), (4096, 1.0))}
 # Without a mask, functions of scores, or logarithms of sums, which are coarser so: without a bound
 # of the keys that a query sees, and with one.
-_NARROW_128_LAZY = replace(_NARROW_128, by_products=True, slack=_SLACK, early=True)
+_NARROW_128_LAZY = replace(_NARROW_128, by_products=True, slack=_SLACK[4096], early=True)
 _NARROW_256_LAZY = replace(
-    _NARROW_256, ahead=True, late=4, between=False, by_products=True, slack=_SLACK, early=True
+    _NARROW_256,
+    ahead=True,
+    late=4,
+    between=False,
+    by_products=True,
+    slack=_SLACK[4096],
+    early=True,
 )
 NARROW_BY_PRODUCTS = {
     64: (replace(_NARROW_64, tile=(192, 128), by_products=True), _NARROW_64),
     128: (_NARROW_128_LAZY, replace(_NARROW_128_LAZY, late=6)),
     256: (_NARROW_256_LAZY, _NARROW_256),
 }
-# The most keys with which bases of exponents may have that slack, and weights be summed after they
-# are rounded.
-_KEYS_OF_SLACK, _KEYS_BY_PRODUCTS = 16384, 32768
+# The most keys whose weights are summed after they are rounded.
+_KEYS_BY_PRODUCTS = 32768
 # With few keys a block's beginning and end weigh more than the turns of its warpgroups.
 _FEW_KEYS = 1024
 # By mma.sync, for heads of more than 96 elements: the most keys at a time without a spill.
@@ -407,7 +412,9 @@ def narrow_config(width: int, keys: int, is_bounded: bool, has_logs: bool) -> ho
     if has_logs or keys > _KEYS_BY_PRODUCTS:
         return plain
     found = NARROW_BY_PRODUCTS[of_width][is_bounded]
-    return found if keys <= _KEYS_OF_SLACK else replace(found, slack=())
+    if found.slack:
+        found = replace(found, slack=next((x for most, x in _SLACK.items() if keys <= most), ()))
+    return found
 
 
 def _boxed(config: hopper.Config, page: int | None) -> hopper.Config:
