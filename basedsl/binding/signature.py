@@ -97,13 +97,25 @@ class Signature:
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
+            unknown = self._unknown(kwargs)
             raise DSLCallError(
-                f"{self.fn.__qualname__}(): {error}",
+                f"{self.fn.__qualname__}(): {unknown or error}",
                 notes=(("the function", span_of_function(self.fn)),),
-                hint=f"it takes ({', '.join(self._signature.parameters)}){_elsewhere(error)}",
+                hint=f"it takes ({', '.join(self._signature.parameters)})"
+                + _elsewhere(unknown or str(error)),
             ) from None
         bound.apply_defaults()
         return list(bound.arguments.values())
+
+    def _unknown(self, kwargs: dict[str, Any]) -> str:
+        """Return what Python says of the first keyword that is no parameter, "" if all are. It says
+        so before it counts the others, which `inspect` does first.
+        """
+        kinds = [p.kind for p in self._signature.parameters.values()]
+        if inspect.Parameter.VAR_KEYWORD in kinds:
+            return ""
+        unknown = [name for name in kwargs if name not in self._signature.parameters]
+        return f"got an unexpected keyword argument {unknown[0]!r}" if unknown else ""
 
     def pop_option(self, name: str, kwargs: dict[str, Any]) -> Any:
         """Remove an option of a call, such as `no_cache=True`, from its keyword arguments and
@@ -152,9 +164,9 @@ class Signature:
         return args, kwargs
 
 
-def _elsewhere(error: TypeError) -> str:
+def _elsewhere(error: str) -> str:
     """Return text that says where an argument belongs that the function does not take, if known."""
-    _, _, name = str(error).partition("unexpected keyword argument ")
+    _, _, name = error.partition("unexpected keyword argument ")
     if name.strip("'") in _OF_LAUNCHES:
         return f"; {name.strip(chr(39))}= belongs to .launch()"
     if name.strip("'") in _OF_COMPILATIONS:

@@ -1,7 +1,8 @@
-"""Source of functions typed at the plain prompt of Python 3.11 and 3.12, from readline's history.
+"""Source of functions that are in no file: those typed at the plain prompt of Python 3.11 and 3.12,
+from readline's history, and those of `python -c`, from the process's own arguments.
 
-That prompt keeps no source, but the history does, line by line. A stretch of it is accepted only
-if compiling it yields the very code object. Later Pythons and IPython go through linecache.
+Neither keeps its source for `linecache`. The history has it line by line, and a text is accepted
+only if compiling it yields the very code object. Later Pythons and IPython go through linecache.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ _LONGEST = 2000
 
 
 def typed_source(code: CodeType, history: list[str] | None = None) -> str | None:
-    """Return the text of the statement that defined `code`, starting at its line 1, or None."""
+    """Return the text that defined `code`, its first line being line 1, or None."""
+    if code.co_filename == "<string>":
+        return _command(code)
     if code.co_filename != "<stdin>":
         return None
     lines = _history() if history is None else history
@@ -30,6 +33,21 @@ def typed_source(code: CodeType, history: list[str] | None = None) -> str | None
                 return text
             if stop - start > 1 and compiled is None and _complete(lines[start : stop - 1]):
                 break
+    return None
+
+
+def _command(code: CodeType) -> str | None:
+    """Return the argument of `python -c` that has `code`; None for the texts of others, such as
+    those given to `exec`, whose file has the same name.
+    """
+    for text in sys.orig_argv[1:]:
+        if code.co_name in text or code.co_name == "<lambda>":
+            try:
+                compiled = compile(text, "<string>", "exec", dont_inherit=True)
+            except (SyntaxError, ValueError):
+                continue
+            if contains(compiled, code):
+                return text
     return None
 
 

@@ -277,6 +277,8 @@ LAUNCHES = [
     host("kernel(x).run()", "it has no 'run'", LAUNCH),
     host("kernel(x)(grid=1, block=1)", "already has its arguments", LAUNCH),
     host("kernel.launch(grid=1, block=1)", "missing the kernel's arguments", LAUNCH),
+    host("kernel(x).launch(grid=1, block=1, smem=-4)", "0 or more bytes, got -4", "leave it out"),
+    python("host(a=x)", "got an unexpected keyword argument 'a'", "it takes (x)"),
     host("kernel().launch(grid=1, block=1)", "missing a required argument: 'x'", "it takes (x)"),
     host("kernel(x).launch(grid=1, block=2048)", "2048 in x", "fewer threads"),
     host("kernel(x).launch(grid=n / 4, block=4)", "must be an integer", "//"),

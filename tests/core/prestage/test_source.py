@@ -176,6 +176,28 @@ g = lambda x: x or 3
         stage_function(gone)
 
 
+def test_a_function_of_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = """
+def f(x):
+    return x or 1
+class C:
+    def m(self): return self or 4
+g = lambda x: x or 3
+"""
+    space: dict[str, Any] = {}
+    exec(compile(command, "<string>", "exec"), space)
+    with pytest.raises(DSLError, match="cannot be found"):
+        stage_function(space["f"])
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-B", "-c", command, "def f(", "x"])
+    for fn in (space["f"], space["g"], space["C"].m):
+        same(fn, 0)
+        same(fn, 6)
+    given_to_exec: dict[str, Any] = {}
+    exec("\ndef f(x):\n    return x or 2\n", given_to_exec)
+    with pytest.raises(DSLError, match="cannot be found"):
+        stage_function(given_to_exec["f"])
+
+
 def test_history_is_asked_for_prompts_only() -> None:
     assert typed_source(same.__code__, ["def same(): pass"]) is None
 

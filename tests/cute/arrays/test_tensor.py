@@ -1,6 +1,7 @@
 """Promises of the caller about arrays: static and dynamic leaves, promises and their checks."""
 
 import ctypes
+import math
 import itertools
 
 import numpy as np
@@ -236,6 +237,19 @@ def test_compiled_code_takes_what_keeps_its_promises(sim):
     frozen.flags.writeable = False
     with pytest.raises(Exception, match=r"'b' was compiled as .*read-only"):
         compiled(x, frozen)
+
+
+def test_the_size_of_arrays_whose_elements_share_memory():
+    # 2^32 coordinates of one element: counted in 32 bits they are none, and nothing would run
+    @cute.jit
+    def sizes(a: cute.Tensor):
+        return cute.size(a), cute.ceil_div(cute.size(a), 256), a.shape[0]
+
+    for extents in [(65536, 65536), (46341, 46341), (46340, 46340), (3, 5)]:
+        size = math.prod(extents)
+        for _ in range(3):  # the third call is native
+            found = sizes(np.broadcast_to(np.float32(2), extents))
+            assert found == (size, -(-size // 256), extents[0])
 
 
 def test_large_arrays_have_64_bit_layouts():

@@ -107,6 +107,9 @@ def numpy_arrays():
         strided(plain, (2**31, 1), (4, 4)),
         strided(plain, (0, 2**31), (4, 4)),
         strided(plain, (2**31 - 1,), (4,)),
+        strided(plain, (2**16, 2**15), (0, 4)),  # one coordinate more than 31 bits count
+        strided(plain, (2**16, 2**15 - 1), (0, 4)),
+        strided(plain, (2**16, 0, 2**16), (0, 4, 0)),
     ]
 
 

@@ -321,11 +321,19 @@ def make_ptr(
 
 
 def reaches_beyond_32_bits(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """True if an offset, an extent or a stride does not fit 31 bits. The stride of an extent-1 mode
-    counts as well: it moves nothing, but code can read it.
+    """True if an offset, an extent, a stride or the number of coordinates does not fit 31 bits. The
+    stride of an extent-1 mode counts as well: it moves nothing, but code can read it. Where elements
+    share memory there are more coordinates than offsets. An extent of 0 leaves the others to be
+    multiplied: code may ask for the size of some modes.
     """
-    furthest = sum([(n - 1) * abs(d) for n, d in zip(shape, strides, strict=True) if n])
-    return furthest >= 2**31 or any([abs(n) >= 2**31 for n in shape + strides])  # noqa: C419
+    furthest, size = 0, 1
+    for n, d in zip(shape, strides, strict=True):
+        if n >= 2**31 or abs(d) >= 2**31:
+            return True
+        if n:
+            furthest += (n - 1) * abs(d)
+            size *= n
+    return furthest >= 2**31 or size >= 2**31
 
 
 def _checked_align(align: int | None, address: int, dtype: Any) -> int:

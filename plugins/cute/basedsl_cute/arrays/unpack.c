@@ -77,18 +77,19 @@ static int64_t ragged(const int64_t *shape, const int64_t *strides, const Type *
     return (bits & type->vector) != 0;
 }
 
-/* Whether an extent, a stride or an offset takes more than 31 bits. An overflow of 64 bits counts as
-   more. */
+/* Whether an extent, their product, a stride or an offset takes more than 31 bits. An overflow of 64
+   bits counts as more. */
 static int64_t reach(const int64_t *shape, const int64_t *strides, int64_t ndim) {
-    int64_t furthest = 0, most = INT32_MAX;
+    int64_t furthest = 0, size = 1, most = INT32_MAX;
     for (int64_t i = 0; i < ndim; i++) {
         if (shape[i] > most || strides[i] > most || strides[i] < -most) return WIDE;
         if (!shape[i]) continue;
+        if (__builtin_mul_overflow(size, shape[i], &size)) return WIDE;
         int64_t stride = strides[i] < 0 ? -strides[i] : strides[i], span;
         if (__builtin_mul_overflow(shape[i] - 1, stride, &span)) return WIDE;
         if (__builtin_add_overflow(furthest, span, &furthest)) return WIDE;
     }
-    return furthest > most ? WIDE : NARROW;
+    return furthest > most || size > most ? WIDE : NARROW;
 }
 
 static int64_t is_empty(const int64_t *shape, int64_t ndim) {

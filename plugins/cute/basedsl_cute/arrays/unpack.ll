@@ -1,4 +1,4 @@
-; made of unpack.c 4d6a4e387a12ab17634a9e8d7d05e581d3e9857d64bad3efda43f12054d960bd
+; made of unpack.c ef42b0de66c3fecd4bd75ede1b394c954c5b284fc6f21bdfc0197029999fca34
 %struct.Object = type { i64, ptr }
 %struct.Tensor = type { ptr, i64, i32, i32, ptr, ptr, i64 }
 %struct.Leaf = type { i64, i64 }
@@ -301,7 +301,7 @@ define internal fastcc range(i64 0, 2) i64 @store(ptr noundef readonly captures(
   %12 = getelementptr inbounds nuw i8, ptr %0, i64 112
   %13 = load i64, ptr %12, align 8
   %14 = icmp eq i64 %11, %13
-  br i1 %14, label %15, label %194
+  br i1 %14, label %15, label %203
 
 15:                                               ; preds = %5
   %16 = icmp eq ptr %1, null
@@ -309,12 +309,12 @@ define internal fastcc range(i64 0, 2) i64 @store(ptr noundef readonly captures(
 
 17:                                               ; preds = %15
   %18 = icmp sgt i64 %7, 0
-  br i1 %18, label %22, label %194
+  br i1 %18, label %22, label %203
 
 19:                                               ; preds = %22
   %20 = add nuw nsw i64 %23, 1
   %21 = icmp eq i64 %20, %7
-  br i1 %21, label %194, label %22
+  br i1 %21, label %203, label %22
 
 22:                                               ; preds = %17, %19
   %23 = phi i64 [ %20, %19 ], [ 0, %17 ]
@@ -325,247 +325,258 @@ define internal fastcc range(i64 0, 2) i64 @store(ptr noundef readonly captures(
 
 27:                                               ; preds = %22, %15
   %28 = icmp sgt i64 %7, 0
-  br i1 %28, label %29, label %62
+  br i1 %28, label %29, label %71
 
-29:                                               ; preds = %27, %52
-  %30 = phi i64 [ %53, %52 ], [ 0, %27 ]
-  %31 = phi i64 [ %54, %52 ], [ 0, %27 ]
-  %32 = getelementptr inbounds nuw i64, ptr %2, i64 %31
-  %33 = load i64, ptr %32, align 8
-  %34 = icmp sgt i64 %33, 2147483647
-  br i1 %34, label %56, label %35
+29:                                               ; preds = %27, %57
+  %30 = phi i64 [ %59, %57 ], [ 0, %27 ]
+  %31 = phi i64 [ %60, %57 ], [ 0, %27 ]
+  %32 = phi i64 [ %58, %57 ], [ 1, %27 ]
+  %33 = getelementptr inbounds nuw i64, ptr %2, i64 %31
+  %34 = load i64, ptr %33, align 8
+  %35 = icmp sgt i64 %34, 2147483647
+  br i1 %35, label %62, label %36
 
-35:                                               ; preds = %29
-  %36 = getelementptr inbounds nuw i64, ptr %3, i64 %31
-  %37 = load i64, ptr %36, align 8
-  %38 = add i64 %37, -2147483648
-  %39 = icmp ult i64 %38, -4294967295
-  br i1 %39, label %56, label %40
+36:                                               ; preds = %29
+  %37 = getelementptr inbounds nuw i64, ptr %3, i64 %31
+  %38 = load i64, ptr %37, align 8
+  %39 = add i64 %38, -2147483648
+  %40 = icmp ult i64 %39, -4294967295
+  br i1 %40, label %62, label %41
 
-40:                                               ; preds = %35
-  %41 = icmp eq i64 %33, 0
-  br i1 %41, label %52, label %42
+41:                                               ; preds = %36
+  %42 = icmp eq i64 %34, 0
+  br i1 %42, label %57, label %43
 
-42:                                               ; preds = %40
-  %43 = tail call i64 @llvm.abs.i64(i64 %37, i1 true)
-  %44 = add nsw i64 %33, -1
-  %45 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %44, i64 %43)
-  %46 = extractvalue { i64, i1 } %45, 1
-  br i1 %46, label %56, label %47
+43:                                               ; preds = %41
+  %44 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %32, i64 %34)
+  %45 = extractvalue { i64, i1 } %44, 1
+  %46 = extractvalue { i64, i1 } %44, 0
+  br i1 %45, label %62, label %47
 
-47:                                               ; preds = %42
-  %48 = extractvalue { i64, i1 } %45, 0
-  %49 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %30, i64 %48)
-  %50 = extractvalue { i64, i1 } %49, 1
-  %51 = extractvalue { i64, i1 } %49, 0
-  br i1 %50, label %56, label %52
+47:                                               ; preds = %43
+  %48 = tail call i64 @llvm.abs.i64(i64 %38, i1 true)
+  %49 = add nsw i64 %34, -1
+  %50 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %49, i64 %48)
+  %51 = extractvalue { i64, i1 } %50, 1
+  br i1 %51, label %62, label %52
 
-52:                                               ; preds = %47, %40
-  %53 = phi i64 [ %51, %47 ], [ %30, %40 ]
-  %54 = add nuw nsw i64 %31, 1
-  %55 = icmp eq i64 %54, %7
-  br i1 %55, label %56, label %29
+52:                                               ; preds = %47
+  %53 = extractvalue { i64, i1 } %50, 0
+  %54 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %30, i64 %53)
+  %55 = extractvalue { i64, i1 } %54, 1
+  %56 = extractvalue { i64, i1 } %54, 0
+  br i1 %55, label %62, label %57
 
-56:                                               ; preds = %52, %47, %42, %35, %29
-  %57 = phi i1 [ true, %47 ], [ false, %52 ], [ true, %35 ], [ true, %29 ], [ true, %42 ]
-  %58 = phi i64 [ %51, %47 ], [ %53, %52 ], [ %30, %35 ], [ %30, %29 ], [ %30, %42 ]
-  %59 = icmp sgt i64 %58, 2147483647
-  %60 = select i1 %57, i1 true, i1 %59
-  %61 = select i1 %60, i64 2, i64 1
-  br label %62
+57:                                               ; preds = %52, %41
+  %58 = phi i64 [ %46, %52 ], [ %32, %41 ]
+  %59 = phi i64 [ %56, %52 ], [ %30, %41 ]
+  %60 = add nuw nsw i64 %31, 1
+  %61 = icmp eq i64 %60, %7
+  br i1 %61, label %62, label %29
 
-62:                                               ; preds = %27, %56
-  %63 = phi i64 [ 1, %27 ], [ %61, %56 ]
-  %64 = getelementptr inbounds nuw i8, ptr %0, i64 128
-  %65 = load i64, ptr %64, align 8
-  %66 = and i64 %65, %63
-  %67 = icmp eq i64 %66, 0
-  br i1 %67, label %194, label %68
+62:                                               ; preds = %57, %52, %47, %43, %36, %29
+  %63 = phi i1 [ true, %52 ], [ false, %57 ], [ true, %36 ], [ true, %29 ], [ true, %43 ], [ true, %47 ]
+  %64 = phi i64 [ %46, %52 ], [ %58, %57 ], [ %32, %36 ], [ %32, %29 ], [ %46, %43 ], [ %46, %47 ]
+  %65 = phi i64 [ %56, %52 ], [ %59, %57 ], [ %30, %36 ], [ %30, %29 ], [ %30, %43 ], [ %30, %47 ]
+  %66 = icmp sgt i64 %65, 2147483647
+  %67 = icmp sgt i64 %64, 2147483647
+  %68 = select i1 %63, i1 true, i1 %66
+  %69 = select i1 %68, i1 true, i1 %67
+  %70 = select i1 %69, i64 2, i64 1
+  br label %71
 
-68:                                               ; preds = %62
-  %69 = getelementptr inbounds nuw i8, ptr %0, i64 144
-  %70 = load i64, ptr %69, align 8
-  %71 = icmp eq i64 %70, 0
-  br i1 %71, label %139, label %72
+71:                                               ; preds = %27, %62
+  %72 = phi i64 [ 1, %27 ], [ %70, %62 ]
+  %73 = getelementptr inbounds nuw i8, ptr %0, i64 128
+  %74 = load i64, ptr %73, align 8
+  %75 = and i64 %74, %72
+  %76 = icmp eq i64 %75, 0
+  br i1 %76, label %203, label %77
 
-72:                                               ; preds = %68
-  br i1 %28, label %73, label %109
+77:                                               ; preds = %71
+  %78 = getelementptr inbounds nuw i8, ptr %0, i64 144
+  %79 = load i64, ptr %78, align 8
+  %80 = icmp eq i64 %79, 0
+  br i1 %80, label %148, label %81
 
-73:                                               ; preds = %72, %91
-  %74 = phi i64 [ %96, %91 ], [ 0, %72 ]
-  %75 = phi i64 [ %95, %91 ], [ -1, %72 ]
-  %76 = phi i64 [ %94, %91 ], [ 0, %72 ]
-  %77 = phi i64 [ %93, %91 ], [ -1, %72 ]
-  %78 = phi i64 [ %92, %91 ], [ 0, %72 ]
-  %79 = getelementptr inbounds nuw i64, ptr %3, i64 %74
-  %80 = load i64, ptr %79, align 8
-  %81 = icmp eq i64 %80, 1
-  br i1 %81, label %82, label %91
+81:                                               ; preds = %77
+  br i1 %28, label %82, label %118
 
-82:                                               ; preds = %73
-  %83 = add nsw i64 %78, 1
-  %84 = getelementptr inbounds nuw i64, ptr %2, i64 %74
-  %85 = load i64, ptr %84, align 8
-  %86 = icmp sgt i64 %85, 1
-  %87 = zext i1 %86 to i64
-  %88 = add nsw i64 %76, %87
-  %89 = select i1 %86, i64 %74, i64 %75
-  %90 = freeze i64 %88
-  br label %91
+82:                                               ; preds = %81, %100
+  %83 = phi i64 [ %105, %100 ], [ 0, %81 ]
+  %84 = phi i64 [ %104, %100 ], [ -1, %81 ]
+  %85 = phi i64 [ %103, %100 ], [ 0, %81 ]
+  %86 = phi i64 [ %102, %100 ], [ -1, %81 ]
+  %87 = phi i64 [ %101, %100 ], [ 0, %81 ]
+  %88 = getelementptr inbounds nuw i64, ptr %3, i64 %83
+  %89 = load i64, ptr %88, align 8
+  %90 = icmp eq i64 %89, 1
+  br i1 %90, label %91, label %100
 
-91:                                               ; preds = %82, %73
-  %92 = phi i64 [ %78, %73 ], [ %83, %82 ]
-  %93 = phi i64 [ %77, %73 ], [ %74, %82 ]
-  %94 = phi i64 [ %76, %73 ], [ %90, %82 ]
-  %95 = phi i64 [ %75, %73 ], [ %89, %82 ]
-  %96 = add nuw nsw i64 %74, 1
-  %97 = icmp eq i64 %96, %7
-  br i1 %97, label %98, label %73
+91:                                               ; preds = %82
+  %92 = add nsw i64 %87, 1
+  %93 = getelementptr inbounds nuw i64, ptr %2, i64 %83
+  %94 = load i64, ptr %93, align 8
+  %95 = icmp sgt i64 %94, 1
+  %96 = zext i1 %95 to i64
+  %97 = add nsw i64 %85, %96
+  %98 = select i1 %95, i64 %83, i64 %84
+  %99 = freeze i64 %97
+  br label %100
 
-98:                                               ; preds = %91
-  %99 = icmp slt i64 %92, 2
-  %100 = icmp eq i64 %94, 0
-  %101 = select i1 %99, i1 true, i1 %100
-  %102 = icmp eq i64 %94, 1
-  %103 = freeze i1 %101
-  %104 = select i1 %102, i64 %95, i64 -1
-  %105 = select i1 %103, i64 %93, i64 %104
-  %106 = getelementptr inbounds nuw i8, ptr %0, i64 152
-  %107 = load i64, ptr %106, align 8
-  %108 = icmp eq i64 %105, %107
-  br i1 %108, label %113, label %194
+100:                                              ; preds = %91, %82
+  %101 = phi i64 [ %87, %82 ], [ %92, %91 ]
+  %102 = phi i64 [ %86, %82 ], [ %83, %91 ]
+  %103 = phi i64 [ %85, %82 ], [ %99, %91 ]
+  %104 = phi i64 [ %84, %82 ], [ %98, %91 ]
+  %105 = add nuw nsw i64 %83, 1
+  %106 = icmp eq i64 %105, %7
+  br i1 %106, label %107, label %82
 
-109:                                              ; preds = %72
-  %110 = getelementptr inbounds nuw i8, ptr %0, i64 152
-  %111 = load i64, ptr %110, align 8
-  %112 = icmp eq i64 %111, -1
-  br i1 %112, label %129, label %194
+107:                                              ; preds = %100
+  %108 = icmp slt i64 %101, 2
+  %109 = icmp eq i64 %103, 0
+  %110 = select i1 %108, i1 true, i1 %109
+  %111 = icmp eq i64 %103, 1
+  %112 = freeze i1 %110
+  %113 = select i1 %111, i64 %104, i64 -1
+  %114 = select i1 %112, i64 %102, i64 %113
+  %115 = getelementptr inbounds nuw i8, ptr %0, i64 152
+  %116 = load i64, ptr %115, align 8
+  %117 = icmp eq i64 %114, %116
+  br i1 %117, label %122, label %203
 
-113:                                              ; preds = %98, %125
-  %114 = phi i64 [ %127, %125 ], [ 0, %98 ]
-  %115 = phi i64 [ %126, %125 ], [ 0, %98 ]
-  %116 = icmp eq i64 %114, %105
-  br i1 %116, label %125, label %117
+118:                                              ; preds = %81
+  %119 = getelementptr inbounds nuw i8, ptr %0, i64 152
+  %120 = load i64, ptr %119, align 8
+  %121 = icmp eq i64 %120, -1
+  br i1 %121, label %138, label %203
 
-117:                                              ; preds = %113
-  %118 = getelementptr inbounds nuw i64, ptr %2, i64 %114
-  %119 = load i64, ptr %118, align 8
-  %120 = icmp sgt i64 %119, 1
-  br i1 %120, label %121, label %125
+122:                                              ; preds = %107, %134
+  %123 = phi i64 [ %136, %134 ], [ 0, %107 ]
+  %124 = phi i64 [ %135, %134 ], [ 0, %107 ]
+  %125 = icmp eq i64 %123, %114
+  br i1 %125, label %134, label %126
 
-121:                                              ; preds = %117
-  %122 = getelementptr inbounds nuw i64, ptr %3, i64 %114
-  %123 = load i64, ptr %122, align 8
-  %124 = or i64 %123, %115
-  br label %125
+126:                                              ; preds = %122
+  %127 = getelementptr inbounds nuw i64, ptr %2, i64 %123
+  %128 = load i64, ptr %127, align 8
+  %129 = icmp sgt i64 %128, 1
+  br i1 %129, label %130, label %134
 
-125:                                              ; preds = %121, %117, %113
-  %126 = phi i64 [ %124, %121 ], [ %115, %117 ], [ %115, %113 ]
-  %127 = add nuw nsw i64 %114, 1
-  %128 = icmp eq i64 %127, %7
-  br i1 %128, label %129, label %113
-
-129:                                              ; preds = %125, %109
-  %130 = phi i64 [ 0, %109 ], [ %126, %125 ]
-  %131 = getelementptr inbounds nuw i8, ptr %0, i64 160
+130:                                              ; preds = %126
+  %131 = getelementptr inbounds nuw i64, ptr %3, i64 %123
   %132 = load i64, ptr %131, align 8
-  %133 = and i64 %132, %130
-  %134 = icmp ne i64 %133, 0
-  %135 = zext i1 %134 to i64
-  %136 = getelementptr inbounds nuw i8, ptr %0, i64 168
-  %137 = load i64, ptr %136, align 8
-  %138 = icmp eq i64 %137, %135
-  br i1 %138, label %139, label %194
+  %133 = or i64 %132, %124
+  br label %134
 
-139:                                              ; preds = %129, %68
+134:                                              ; preds = %130, %126, %122
+  %135 = phi i64 [ %133, %130 ], [ %124, %126 ], [ %124, %122 ]
+  %136 = add nuw nsw i64 %123, 1
+  %137 = icmp eq i64 %136, %7
+  br i1 %137, label %138, label %122
+
+138:                                              ; preds = %134, %118
+  %139 = phi i64 [ 0, %118 ], [ %135, %134 ]
+  %140 = getelementptr inbounds nuw i8, ptr %0, i64 160
+  %141 = load i64, ptr %140, align 8
+  %142 = and i64 %141, %139
+  %143 = icmp ne i64 %142, 0
+  %144 = zext i1 %143 to i64
+  %145 = getelementptr inbounds nuw i8, ptr %0, i64 168
+  %146 = load i64, ptr %145, align 8
+  %147 = icmp eq i64 %146, %144
+  br i1 %147, label %148, label %203
+
+148:                                              ; preds = %138, %77
   store ptr %1, ptr %4, align 8
-  %140 = icmp slt i64 %7, 1
-  br i1 %140, label %194, label %141
+  %149 = icmp slt i64 %7, 1
+  br i1 %149, label %203, label %150
 
-141:                                              ; preds = %139
-  %142 = shl nuw i64 %7, 1
-  %143 = getelementptr inbounds nuw i8, ptr %0, i64 176
-  %144 = getelementptr inbounds nuw i8, ptr %0, i64 136
-  %145 = tail call i64 @llvm.smax.i64(i64 %142, i64 1)
-  br label %146
+150:                                              ; preds = %148
+  %151 = shl nuw i64 %7, 1
+  %152 = getelementptr inbounds nuw i8, ptr %0, i64 176
+  %153 = getelementptr inbounds nuw i8, ptr %0, i64 136
+  %154 = tail call i64 @llvm.smax.i64(i64 %151, i64 1)
+  br label %155
 
-146:                                              ; preds = %141, %190
-  %147 = phi ptr [ %4, %141 ], [ %191, %190 ]
-  %148 = phi i64 [ 0, %141 ], [ %192, %190 ]
-  %149 = getelementptr inbounds nuw %struct.Leaf, ptr %143, i64 %148
-  %150 = icmp slt i64 %148, %7
-  %151 = getelementptr inbounds nuw i64, ptr %2, i64 %148
-  %152 = sub nsw i64 %148, %7
-  %153 = getelementptr inbounds nuw i64, ptr %3, i64 %152
-  %154 = select i1 %150, ptr %151, ptr %153
-  %155 = load i64, ptr %154, align 8
-  br i1 %150, label %160, label %156
+155:                                              ; preds = %150, %199
+  %156 = phi ptr [ %4, %150 ], [ %200, %199 ]
+  %157 = phi i64 [ 0, %150 ], [ %201, %199 ]
+  %158 = getelementptr inbounds nuw %struct.Leaf, ptr %152, i64 %157
+  %159 = icmp slt i64 %157, %7
+  %160 = getelementptr inbounds nuw i64, ptr %2, i64 %157
+  %161 = sub nsw i64 %157, %7
+  %162 = getelementptr inbounds nuw i64, ptr %3, i64 %161
+  %163 = select i1 %159, ptr %160, ptr %162
+  %164 = load i64, ptr %163, align 8
+  br i1 %159, label %169, label %165
 
-156:                                              ; preds = %146
-  %157 = getelementptr inbounds nuw i64, ptr %2, i64 %152
-  %158 = load i64, ptr %157, align 8
-  %159 = icmp sgt i64 %158, 1
-  br label %160
+165:                                              ; preds = %155
+  %166 = getelementptr inbounds nuw i64, ptr %2, i64 %161
+  %167 = load i64, ptr %166, align 8
+  %168 = icmp sgt i64 %167, 1
+  br label %169
 
-160:                                              ; preds = %156, %146
-  %161 = phi i1 [ true, %146 ], [ %159, %156 ]
-  %162 = load i64, ptr %149, align 8
-  %163 = icmp eq i64 %162, 0
-  br i1 %163, label %169, label %164
+169:                                              ; preds = %165, %155
+  %170 = phi i1 [ true, %155 ], [ %168, %165 ]
+  %171 = load i64, ptr %158, align 8
+  %172 = icmp eq i64 %171, 0
+  br i1 %172, label %178, label %173
 
-164:                                              ; preds = %160
-  %165 = getelementptr inbounds nuw i8, ptr %149, i64 8
-  %166 = load i64, ptr %165, align 8
-  %167 = icmp ne i64 %155, %166
-  %168 = select i1 %167, i1 %161, i1 false
-  br i1 %168, label %194, label %190
+173:                                              ; preds = %169
+  %174 = getelementptr inbounds nuw i8, ptr %158, i64 8
+  %175 = load i64, ptr %174, align 8
+  %176 = icmp ne i64 %164, %175
+  %177 = select i1 %176, i1 %170, i1 false
+  br i1 %177, label %203, label %199
 
-169:                                              ; preds = %160
-  %170 = load i64, ptr %69, align 8
-  %171 = icmp eq i64 %170, 0
-  br i1 %171, label %172, label %180
+178:                                              ; preds = %169
+  %179 = load i64, ptr %78, align 8
+  %180 = icmp eq i64 %179, 0
+  br i1 %180, label %181, label %189
 
-172:                                              ; preds = %169
-  %173 = getelementptr inbounds nuw i8, ptr %149, i64 8
-  %174 = load i64, ptr %173, align 8
-  %175 = icmp ne i64 %174, 1
-  %176 = select i1 %175, i1 %161, i1 false
-  br i1 %176, label %177, label %180
+181:                                              ; preds = %178
+  %182 = getelementptr inbounds nuw i8, ptr %158, i64 8
+  %183 = load i64, ptr %182, align 8
+  %184 = icmp ne i64 %183, 1
+  %185 = select i1 %184, i1 %170, i1 false
+  br i1 %185, label %186, label %189
 
-177:                                              ; preds = %172
-  %178 = srem i64 %155, %174
-  %179 = icmp eq i64 %178, 0
-  br i1 %179, label %180, label %194
+186:                                              ; preds = %181
+  %187 = srem i64 %164, %183
+  %188 = icmp eq i64 %187, 0
+  br i1 %188, label %189, label %203
 
-180:                                              ; preds = %177, %172, %169
-  %181 = getelementptr inbounds nuw i8, ptr %147, i64 8
-  %182 = load i64, ptr %144, align 8
-  %183 = icmp eq i64 %182, 8
-  br i1 %183, label %184, label %185
+189:                                              ; preds = %186, %181, %178
+  %190 = getelementptr inbounds nuw i8, ptr %156, i64 8
+  %191 = load i64, ptr %153, align 8
+  %192 = icmp eq i64 %191, 8
+  br i1 %192, label %193, label %194
 
-184:                                              ; preds = %180
-  store i64 %155, ptr %181, align 8
-  br label %190
+193:                                              ; preds = %189
+  store i64 %164, ptr %190, align 8
+  br label %199
 
-185:                                              ; preds = %180
-  %186 = add i64 %155, 2147483648
-  %187 = icmp ult i64 %186, 4294967296
-  br i1 %187, label %188, label %194
+194:                                              ; preds = %189
+  %195 = add i64 %164, 2147483648
+  %196 = icmp ult i64 %195, 4294967296
+  br i1 %196, label %197, label %203
 
-188:                                              ; preds = %185
-  %189 = trunc nsw i64 %155 to i32
-  store i32 %189, ptr %181, align 4
-  br label %190
+197:                                              ; preds = %194
+  %198 = trunc nsw i64 %164 to i32
+  store i32 %198, ptr %190, align 4
+  br label %199
 
-190:                                              ; preds = %188, %184, %164
-  %191 = phi ptr [ %147, %164 ], [ %181, %188 ], [ %181, %184 ]
-  %192 = add nuw nsw i64 %148, 1
-  %193 = icmp eq i64 %192, %145
-  br i1 %193, label %194, label %146
+199:                                              ; preds = %197, %193, %173
+  %200 = phi ptr [ %156, %173 ], [ %190, %197 ], [ %190, %193 ]
+  %201 = add nuw nsw i64 %157, 1
+  %202 = icmp eq i64 %201, %154
+  br i1 %202, label %203, label %155
 
-194:                                              ; preds = %19, %164, %185, %177, %190, %139, %17, %109, %129, %98, %62, %5
-  %195 = phi i64 [ 0, %5 ], [ 0, %62 ], [ 0, %98 ], [ 0, %129 ], [ 0, %164 ], [ 0, %109 ], [ 0, %17 ], [ 1, %139 ], [ 0, %185 ], [ 0, %177 ], [ 1, %190 ], [ 0, %19 ]
-  ret i64 %195
+203:                                              ; preds = %19, %173, %194, %186, %199, %148, %17, %118, %138, %107, %71, %5
+  %204 = phi i64 [ 0, %5 ], [ 0, %71 ], [ 0, %107 ], [ 0, %138 ], [ 0, %173 ], [ 0, %118 ], [ 0, %17 ], [ 1, %148 ], [ 0, %194 ], [ 0, %186 ], [ 1, %199 ], [ 0, %19 ]
+  ret i64 %204
 }
 
 declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64)

@@ -426,6 +426,11 @@ def _emit_launch(
             f"smem must be an integer, got {with_article(type(smem))}",
             hint="it is the bytes of shared memory of a block, at least what the kernel allocates",
         )
+    if isinstance(smem, int) and smem < 0:
+        raise DSLCallError(
+            f"smem must be 0 or more bytes, got {smem}",
+            hint="leave it out: without smem=, it is what the kernel allocates",
+        )
     dynamic = [] if smem is None else [Int32(smem).ir_value()]
     on = [] if stream is None else [stream_value(stream)]
     clusters = [1, 1, 1] if cluster else [0, 0, 0]
