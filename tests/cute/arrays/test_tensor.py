@@ -1,8 +1,8 @@
 """Promises of the caller about arrays: static and dynamic leaves, promises and their checks."""
 
 import ctypes
-import math
 import itertools
+import math
 
 import numpy as np
 import pytest

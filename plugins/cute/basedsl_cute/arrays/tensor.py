@@ -321,10 +321,10 @@ def make_ptr(
 
 
 def reaches_beyond_32_bits(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """True if an offset, an extent, a stride or the number of coordinates does not fit 31 bits. The
-    stride of an extent-1 mode counts as well: it moves nothing, but code can read it. Where elements
-    share memory there are more coordinates than offsets. An extent of 0 leaves the others to be
-    multiplied: code may ask for the size of some modes.
+    """True if an offset, an extent, a stride or the number of coordinates does not fit 31 bits.
+    The stride of an extent-1 mode counts as well: it moves nothing, but code can read it. Where
+    elements share memory there are more coordinates than offsets. An extent of 0 leaves the others
+    to be multiplied: code may ask for the size of some modes.
     """
     furthest, size = 0, 1
     for n, d in zip(shape, strides, strict=True):
