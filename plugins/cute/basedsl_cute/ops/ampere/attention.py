@@ -402,11 +402,13 @@ def adjust(
         if cute.const_expr(spans is not None):
             hide_columns(scores, coords, spans, first)
         else:
+            if not place.is_whole(*area[1], key0, keys):
+                hide_columns(scores, coords, place.spans_of_windows(rows), first)
             for c in cute.range_constexpr(cute.size(scores, mode=[1])):
                 key = key0 + coords[0, c][1]
                 for r in cute.range_constexpr(len(rows)):
                     own, query = rows[r]
-                    seen = place.sees(own, query, key)
+                    seen = place.shows(own, query, key)
                     scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
         if cute.const_expr(not variant.is_scored):
             changed()

@@ -201,9 +201,9 @@ class Place:
         bound; None if the mask's are not known to be a span. `key` is any.
         """
         found = []
-        for head, query in rows:
-            begin, end = self.keys_of(query, query)
-            first = None if self.variant.left is None else begin
+        windows = self.spans_of_windows(rows)
+        for (head, query), (first, end) in zip(rows, windows, strict=True):
+            begin = cute.Int32(0) if first is None else first
             if self.user_mask is not None:
                 span = span_of(self.user_mask, self.batch, head, *self._inside(query, key))
                 if span is None:
@@ -215,6 +215,13 @@ class Place:
             found.append((first, end))
         return found
 
+    def spans_of_windows(self, rows):
+        """For each of some (head, query) the keys [begin, end) that the windows let it see, begin
+        None for no bound.
+        """
+        ends = [self.keys_of(query, query) for _, query in rows]
+        return [(None if self.variant.left is None else begin, end) for begin, end in ends]
+
     def sees(self, head, query, key):
         """True if a query sees a key."""
         variant = self.variant
@@ -223,16 +230,20 @@ class Place:
             seen = seen & (key >= query + self.shift - variant.left)
         if variant.right is not None:
             seen = seen & (key <= query + self.shift + variant.right)
-        if self.user_mask is not None:
-            place = self._inside(query, key) if self.mask_inside else (query, key)
-            shown = self.user_mask(self.batch, head, *place)
-            if not isinstance(shown, bool | cute.Boolean):
-                raise DSLTypeError(
-                    f"a mask returns {with_article(type(shown))}",
-                    hint="return a comparison: True where the query sees the key",
-                )
-            seen = seen & shown
-        return seen
+        return seen if self.user_mask is None else seen & self.shows(head, query, key)
+
+    def shows(self, head, query, key):
+        """True if the mask of the user's shows a query a key, of a tile that may reach beyond the
+        sequence.
+        """
+        place = self._inside(query, key) if self.mask_inside else (query, key)
+        shown = self.user_mask(self.batch, head, *place)
+        if not isinstance(shown, bool | cute.Boolean):
+            raise DSLTypeError(
+                f"a mask returns {with_article(type(shown))}",
+                hint="return a comparison: True where the query sees the key",
+            )
+        return shown
 
     def score(self, score, head, query, key, apart=None):
         """The score of a query and a key, made from their scaled product. `apart` is their
@@ -291,10 +302,8 @@ class Place:
         """The query and key for functions of the user's, which may index captured tensors: tiles
         reach beyond the ends of sequences.
         """
-        ends = self.sequence.queries, self.sequence.keys
-        return [
-            cute.max(cute.min(x, end - 1), 0) for x, end in zip((query, key), ends, strict=True)
-        ]
+        last = [cute.max(end - 1, 0) for end in (self.sequence.queries, self.sequence.keys)]
+        return [cute.max(cute.min(query, last[0]), 0), cute.min(key, last[1])]
 
 
 def _as_score(made):
