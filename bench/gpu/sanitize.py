@@ -1,6 +1,6 @@
 """compute-sanitizer's memcheck and racecheck on one configuration of each kernel.
 
-    python bench/gpu/sanitize.py [--jobs 8]
+    python bench/gpu/sanitize.py [--jobs 8] [--only NAME ...] [--seconds 240]
 
 Matrix products run as `random_configurations.py --only`, which compares them with float64 too;
 attention as its tests; other kernels as their examples. Prints a row for each run; fails where the
@@ -23,7 +23,6 @@ RANDOM = ROOT / "tests" / "cute" / "hopper" / "random_configurations.py"
 EXAMPLES = ROOT / "examples" / "cute"
 PROGRAMS = ROOT / "tests" / "errors" / "programs"
 TOOLS = ("memcheck", "racecheck")
-SECONDS = 240  # of one run
 
 # By kernel: the numbers of small cases that together use its paths.
 PRODUCTS = {
@@ -39,12 +38,24 @@ KERNELS = (
 # Kernels of attention, and a test of each.
 ATTENTION = {
     "attention": "attention.py::test_the_kernel_for_hopper",
+    "attention stays": "attention.py::test_blocks_of_hopper_that_stay_for_many_tiles",
+    "attention masks": "masks.py::test_tiles_of_other_documents_are_not_visited",
+    "attention many tiles": "masks.py::test_more_tiles_than_a_warp_looks_at",
+    "attention functions": "attention.py::test_hopper_with_a_function_and_rows_that_see_nothing",
+    "attention packed": "attention.py::test_packed_sequences",
     "attention splits": "attention.py::TestDecoding::test_keys_are_split_over_blocks",
     "attention pages": "attention.py::TestDecoding::test_a_cache_of_pages",
+    "attention pages, TMA": "attention.py::test_a_cache_of_pages_by_the_kernel_for_hopper",
+    "attention ring": "key_walks.py::test_windows_and_masks_that_skip_tiles",
+    "decoding": "decoding.py::test_options",
     "attention narrow": "narrow_attention.py::test_factors_of_heads_and_batches",
+    "attention narrow, slack": "narrow_attention.py::test_results_without_the_logarithms_of_sums",
+    "attention narrow, masks": "narrow_attention.py::test_masks_of_the_users",
     "gradients": "attention_backward.py::test_the_kernel_for_hopper",
+    "gradients masks": "attention_backward.py::test_the_kernel_for_hopper_with_masks",
     "gradients shared": "attention_backward.py::test_the_kernel_for_hopper_with_shared_keys",
     "gradients mma.sync": "attention_backward.py::test_options",
+    "rows of no sequence": "lengths.py::test_rows_of_no_sequence_have_no_gradient",
 }
 
 
@@ -69,13 +80,13 @@ def runs() -> dict[str, list[str]]:
     return found
 
 
-def sanitize(tool: str, program: list[str]) -> tuple[str, float, str]:
-    """The sanitizer's last words, the seconds it took, and all output."""
+def sanitize(tool: str, program: list[str], most: float) -> tuple[str, float, str]:
+    """The sanitizer's last words, the seconds it took, `most` of them, and all output."""
     command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", sys.executable]
     started = time.perf_counter()
     try:
         made = subprocess.run(
-            [*command, *program], capture_output=True, text=True, timeout=SECONDS, check=False
+            [*command, *program], capture_output=True, text=True, timeout=most, check=False
         )
     except subprocess.TimeoutExpired:
         return "did not end", time.perf_counter() - started, ""
@@ -96,20 +107,22 @@ def is_clean(said: str) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=8)
-    parser.add_argument("--only", nargs="*", default=(), help="names of runs")
+    parser.add_argument("--only", nargs="*", default=(), help="words of names of runs")
+    parser.add_argument("--seconds", type=float, default=240, help="the most of a run")
     given = parser.parse_args()
     if shutil.which("compute-sanitizer") is None:
         print("compute-sanitizer is not here; it comes with the CUDA toolkit")
         return 2
-    chosen = {n: p for n, p in runs().items() if not given.only or n in given.only}
+    words = given.only or [""]
+    chosen = {n: p for n, p in runs().items() if any(word in n for word in words)}
     with ThreadPoolExecutor(given.jobs) as pool:
         tasks = [
-            (name, tool, pool.submit(sanitize, tool, program))
+            (name, tool, pool.submit(sanitize, tool, program, given.seconds))
             for name, program in chosen.items()
             for tool in TOOLS
         ]
         controls = [
-            (tool, name, pool.submit(sanitize, tool, [str(PROGRAMS / f"{name}.py")]))
+            (tool, name, pool.submit(sanitize, tool, [str(PROGRAMS / f"{name}.py")], given.seconds))
             for tool, name in WRONG.items()
         ]
         bad = 0
