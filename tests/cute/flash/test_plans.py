@@ -112,3 +112,29 @@ def test_a_planned_call_checks_that_out_is_apart():
     attention(q, k, both[1:], config=SMALL, out=both[:1])
     with pytest.raises(DSLTypeError, match="out shares memory with v"):
         attention(q, k, both[:1], config=SMALL, out=both[:1])
+
+
+@pytest.mark.parametrize(
+    ("known", "given", "message"),
+    [
+        ({"window": (5, 3)}, {"window": (5.0, 3)}, r"window=\(5.0, 3\)"),
+        ({"window": (1, 3)}, {"window": (True, 3)}, r"window=\(True, 3\)"),
+        ({"scale": 1.0}, {"scale": True}, "scale=True"),
+        ({"causal": True}, {"causal": 1}, "causal=1"),
+        ({"return_lse": True}, {"return_lse": "no"}, "return_lse='no'"),
+    ],
+)
+def test_a_known_plan_is_none_of_an_option_that_only_equals_its_own(planned, known, given, message):
+    attention(arrays(), arrays(), arrays(), **known)
+    with pytest.raises(DSLTypeError, match=message):
+        attention(arrays(), arrays(), arrays(), **given)
+
+
+@pytest.mark.parametrize("name", ["q", "k", "v", "bias", "out"])
+def test_masked_arrays_are_refused_beside_a_known_plan(planned, name):
+    given = {"q": arrays(), "k": arrays(), "v": arrays(), "bias": np.zeros((1, 2, 20, 20))}
+    given["bias"], given["out"] = given["bias"].astype(np.float32), arrays()
+    attention(**given)
+    given[name] = np.ma.masked_greater(given[name], 0.5)
+    with pytest.raises(DSLTypeError, match="masked array"):
+        attention(**given)

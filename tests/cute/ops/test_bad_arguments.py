@@ -106,3 +106,30 @@ def test_options_of_rows_that_keep_nothing():
     found = sample(logits, seed=1, temperature=heat)
     assert found[:2].tolist() == [-1, -1] and found[2] == logits[2].argmax()
     assert (found[3:] >= 0).all()
+
+
+ANGLES = np.zeros((16, 20), np.float32)
+HEADS = X[:, None, :].astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: matmul(X, X.T, tf32="no"), "matmul: tf32='no'"),
+        (lambda: topk(X, 2, largest="no"), "topk: largest='no'"),
+        (lambda: rotary(HEADS, ANGLES, ANGLES, interleaved="no"), "rotary: interleaved='no'"),
+        (lambda: rotary(HEADS, ANGLES, ANGLES, inverse=1), "rotary: inverse=1"),
+        (lambda: rms_norm(X, eps=True), "rms_norm: eps=True"),
+    ],
+)
+def test_texts_and_numbers_are_no_truths(call, message):
+    """Each text counted as true."""
+    with pytest.raises(DSLTypeError, match=message):
+        call()
+
+
+def test_masked_arrays_are_refused():
+    masked = np.ma.masked_greater(X, 0.5)
+    for call in (lambda: matmul(masked, X.T), lambda: matmul(X, masked.T), lambda: softmax(masked)):
+        with pytest.raises(DSLTypeError, match="masked array"):
+            call()

@@ -300,6 +300,11 @@ known_libraries: dict[type, ArrayLibrary] = {}  # by the class of an array
 
 def _library_class(kind: Any, operation: str) -> type[ArrayLibrary]:
     if issubclass(kind, np.ndarray):
+        if issubclass(kind, np.ma.MaskedArray):
+            raise DSLTypeError(
+                f"{operation} takes no masked array: it would not see the mask",
+                hint="pass x.filled(...), or x.data and x.mask",
+            )
         return _NumPy
     torch = sys.modules.get("torch")
     if torch is not None and issubclass(kind, torch.Tensor):

@@ -17,6 +17,7 @@ from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.ampere import decoding
 from basedsl_cute.ops.array_libraries import ArrayLibrary, known_libraries, library
 from basedsl_cute.ops.blackwell import attention as blackwell
+from basedsl_cute.ops.flags import flag
 from basedsl_cute.ops.flash.arguments import (
     HALVES,
     AttentionOperand,
@@ -149,6 +150,7 @@ def attention(
     >>> attention(q, k, v, causal=True)[0, 3, 0, :4]
     array([1., 1., 1., 1.], dtype=float16)
     """
+    return_lse = flag("attention", "return_lse", return_lse)
     if type(q) not in known_libraries and is_jax(q):
         from basedsl_cute.ops.flash.jax_attention import Functions, jax_attention
 

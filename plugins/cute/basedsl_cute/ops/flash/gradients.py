@@ -13,6 +13,7 @@ from basedsl_cute.hardware.requirements import WGMMA
 from basedsl_cute.ops.ampere import attention_backward as ampere
 from basedsl_cute.ops.ampere.attention import Config
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.flags import flag
 from basedsl_cute.ops.flash.arguments import (
     Extents,
     HeadsView,
@@ -91,6 +92,7 @@ def attention_backward(
     >>> float(grad_v.sum())
     256.0
     """
+    deterministic = flag("attention_backward", "deterministic", deterministic)
     lib = library(q, "attention")
     given = (
         q, k, v, out, grad, lse, grad_bias, cu_seqlens_q, cu_seqlens_k, alibi, sinks, bias,

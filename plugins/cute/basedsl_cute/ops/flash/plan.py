@@ -271,7 +271,7 @@ def by_plan(
     key = None
     if described is not None:
         keys, addresses = described
-        key = keys, options, asked_options()
+        key = keys, options, kinds_of(options), asked_options()
         try:
             plan = kept.get(key)
         except TypeError:  # an option cannot be hashed
@@ -283,6 +283,11 @@ def by_plan(
         if all(x is y for x, y in zip(operands, given[: len(operands)], strict=True)):
             kept.keep(key, plan)
     return plan.run(launch, lib, (*operands, *given[len(operands) :]), captured)
+
+
+def kinds_of(options: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The types of options, since 1, 1.0 and True are equal."""
+    return tuple([kinds_of(x) if type(x) is tuple else type(x) for x in options])
 
 
 def are_fixed(options: tuple[Any, ...]) -> bool:

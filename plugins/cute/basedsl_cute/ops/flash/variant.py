@@ -237,7 +237,8 @@ class Place:
         sequence.
         """
         place = self._inside(query, key) if self.mask_inside else (query, key)
-        shown = self.user_mask(self.batch, head, *place)
+        mask: Any = self.user_mask
+        shown = mask(self.batch, head, *place)
         if not isinstance(shown, bool | cute.Boolean):
             raise DSLTypeError(
                 f"a mask returns {with_article(type(shown))}",

@@ -20,6 +20,7 @@ from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
 from basedsl_cute.ops.array_libraries import ArrayLibrary, known_libraries, library
 from basedsl_cute.ops.blackwell import gemm as blackwell_gemm
+from basedsl_cute.ops.flags import flag
 from basedsl_cute.ops.gemm.block_scaled import BlockScaled, block_scaled_matmul
 from basedsl_cute.ops.gemm.epilogue import FusedEpilogue
 from basedsl_cute.ops.gemm.epilogue_operands import NOTHING, epilogue_operands, is_array
@@ -129,6 +130,7 @@ def matmul(
         raise DSLTypeError(
             "out_format= is for block-scaled operands", hint="quantize them, or the result"
         )
+    tf32 = flag("matmul", "tf32", tf32)
     if is_jax(a):
         from basedsl_cute.ops.gemm.jax_matmul import jax_matmul  # it imports JAX
 

@@ -213,7 +213,7 @@ def _number(operation: str, eps: Any) -> float:
     """The float that `eps` is; DSLTypeError for what is no number, or learned."""
     is_learned = getattr(eps, "requires_grad", False)
     try:
-        return float("none" if isinstance(eps, str) or is_learned else eps)
+        return float("none" if isinstance(eps, str | bool) or is_learned else eps)
     except (TypeError, ValueError, OverflowError):
         raise DSLTypeError(
             f"{operation}: eps={eps!r}", hint="pass a number, such as 1e-6"

@@ -16,6 +16,7 @@ from basedsl import ArrayRecord, DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.ops.array_libraries import ArrayLibrary, known_libraries, library
+from basedsl_cute.ops.flags import flag
 from basedsl_cute.ops.jax_arrays import is_jax
 from basedsl_cute.ops.layer.rows import element_type
 from basedsl_cute.ops.plan_cache import PlanCache, asked_options
@@ -42,6 +43,8 @@ def rotary(x: Any, cos: Any, sin: Any, *, interleaved: bool = False, inverse: bo
     >>> rotary(x, np.zeros((1, 2), np.float32), np.ones((1, 2), np.float32))
     array([[[-3., -4.,  1.,  2.]]], dtype=float32)
     """
+    interleaved = flag("rotary", "interleaved", interleaved)
+    inverse = flag("rotary", "inverse", inverse)
     if is_jax(x):
         from basedsl_cute.ops.layer.jax_layer import jax_rotary  # it imports JAX
 

@@ -21,6 +21,7 @@ from basedsl import DSLCallError, DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.flags import flag
 from basedsl_cute.ops.jax_arrays import is_jax
 from basedsl_cute.ops.layer.order import key_bits, keys_of, sum_where, threshold, within_row
 from basedsl_cute.ops.layer.rows import (
@@ -73,6 +74,7 @@ def topk(x: Any, k: int, *, largest: bool = True) -> TopK:
     k = operator.index(k) if isinstance(k, np.integer) else k
     if type(k) is not int:  # before plans are looked up: True and 1.0 are equal to 1
         raise DSLTypeError(f"topk: k is {k!r}", hint="an integer")
+    largest = flag("topk", "largest", largest)
     if is_jax(x):
         from basedsl_cute.ops.layer.jax_layer import jax_topk  # it imports JAX
 
@@ -91,10 +93,10 @@ def topk_into(found: TopK | None, x: Any, k: int, largest: bool) -> TopK:
     """
     lib = library(x, "topk")
     outputs = None if found is None else tuple(map(lib.key, found))
-    key = (lib.key(x), k, bool(largest), outputs, asked_options())
+    key = (lib.key(x), k, largest, outputs, asked_options())
     plan = _plans.get(key)
     if plan is None:
-        plan = _plans.keep(key, _plan(lib, x, k, bool(largest)))
+        plan = _plans.keep(key, _plan(lib, x, k, largest))
     if not plan.is_direct:
         x = lib.compact(x)
     shape = (*x.shape[:-1], k)
