@@ -1,14 +1,16 @@
 """`**` as ops: repeated multiplication for integers, `math.powf` for floats.
 
-A negative integer exponent that is known makes the power a float before this module sees it. One
-that is negative at run time is an error where the emitter checks (`numeric.checks`); else the power
-is the integer part of the quotient (0, 1 or -1; 0 for a zero base).
+A negative integer exponent that is known makes the power a float before this module sees it. `-n`
+is refused: what is meant is a float, whatever n is. An exponent that is negative at run time is an
+error where the emitter checks (`numeric.checks`); else the power is the integer part of the
+quotient (0, 1 or -1; 0 for a zero base).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from basedsl.errors import DSLTypeError
 from basedsl.numeric.checks import check_at_run_time, check_float
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.formats import Kind
@@ -24,6 +26,11 @@ def integer(kit: Kit, T: Type, E: Type, x: Any, exponent: Any) -> Any:
     if isinstance(exponent, int):
         return _known_exponent(kit, T, x, exponent)
     if T.kind is Kind.SIGNED:
+        if _is_negated(exponent):
+            raise DSLTypeError(
+                "an integer to the power of `-n`, which is a float in Python if n is above 0",
+                hint="write 2.0 ** -n for 2 ** -n: a power of a float",
+            )
         check_at_run_time(
             kit,
             lambda: kit.cmpi("sge", exponent, kit.constant(T, 0)),
@@ -33,6 +40,23 @@ def integer(kit: Kit, T: Type, E: Type, x: Any, exponent: Any) -> Any:
     if x == 2 and isinstance(x, int):
         return shift_in_zeros(kit, "arith.shli", T, T, 1, exponent)
     return _loop(kit, T, kit.value(T, x), exponent)
+
+
+def _is_negated(x: Value) -> bool:
+    """True for the difference of zero and a number, which may be converted."""
+    op = _maker(x)
+    while getattr(op, "name", "") == "arith.extsi":
+        op = _maker(op.operands[0])
+    if getattr(op, "name", "") != "arith.subi":
+        return False
+    zero = _maker(op.operands[0])
+    name = getattr(zero, "name", "")
+    return name == "arith.constant" and str(zero.attributes["value"]).startswith("0 ")
+
+
+def _maker(x: Value) -> Any:
+    """The operation, or the block, that a value is of."""
+    return getattr(x.owner, "operation", x.owner)
 
 
 def _known_exponent(kit: Kit, T: Type, x: Value, exponent: int) -> Any:

@@ -97,6 +97,16 @@ def power_by_a_negative_number(n, m):
     return n**m  # error
 
 
+@refused("an integer to the power of `-n`", inputs=[(2,)])
+def power_by_a_negated_number(n):
+    return 2**-n  # error
+
+
+@program("", inputs=[(2,), (3,)])
+def power_of_a_float_by_a_negated_number(n):
+    return 2.0**-n
+
+
 @program("int")
 def ints_and_floats_compare(n):
     return n == 3.0, n < 2.5, 0.5 < n < 3.5, n != 3.0, 2 <= n <= 2.0
