@@ -93,7 +93,7 @@ def bounded_by_extremes(
     i = cute.arch.thread_idx()[0]
     if i < x.shape[0]:
         ranges = (0, 0), (x[i, 0], x[i, 1]), (x[i, 2], x[i, 3])
-        truth = truth_of(cute.jit(make(n)), 0, *ranges, extremes=[(n, found)])
+        truth = truth_of(cute.jit(make(n)), 0, *ranges, arrays=[(n, found)])
         out[i, 0] = cute.Int32(truth.true)
         out[i, 1] = cute.Int32(truth.false)
 

@@ -18,7 +18,8 @@ def solved(lengths: cute.Tensor, wide: cute.Tensor, out: cute.Tensor, make: cute
     if q < out.shape[0]:
         mask = cute.jit(make(lengths, wide))
         for head in cute.range_constexpr(2):
-            span = span_of(mask, cute.Int32(0), cute.Int32(head) + q * 0, q, cute.Int32(3))
+            place = cute.Int32(0), cute.Int32(head) + q * 0, q, cute.Int32(3)
+            span = span_of(mask, *place, arrays=[(lengths, None), (wide, None)])
             out[q, head, 0] = cute.Int64(-1)
             if cute.const_expr(span is not None):
                 out[q, head, 0] = cute.Int64(0 if span.low is None else span.low)
@@ -58,6 +59,10 @@ SPANS = {
     "prefix": lambda n, w: lambda b, h, q, k: k <= q or k < 10,
     "only itself": lambda n, w: lambda b, h, q, k: k == q,
     "length": lambda n, w: lambda b, h, q, k: (k < n[b]) & (k <= q),
+    "length behind and": lambda n, w: lambda b, h, q, k: k <= q and k < n[b],
+    "sum behind and": lambda n, w: lambda b, h, q, k: k <= q and (k < n[q] + 3 or k < w[b] - 9),
+    "length that is guarded": lambda n, w: lambda b, h, q, k: q < 3 and k <= w[q],
+    "choice of a length": lambda n, w: lambda b, h, q, k: k <= (n[q] if q > 10 else q),
     "length of 64 bits": lambda n, w: lambda b, h, q, k: (k < w[0]) & (k <= q),
     "no end": lambda n, w: lambda b, h, q, k: k <= w[1],
     "no beginning": lambda n, w: lambda b, h, q, k: k >= w[2],

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import basedsl_cute as cute
 from basedsl import logical_not
-from basedsl_cute.ops.flash.dependence import Knowledge, constant, dependents, enclosing, maker
+from basedsl_cute.ops.flash.dependence import Knowledge, by_pointer, constant, dependents, enclosing, maker
 from basedsl_cute.ops.flash.extremes import extremes_between
 
 
@@ -37,11 +37,11 @@ _UNKNOWN = Truth(True, True)
 
 
 def truth_of(
-    mask: Callable[..., Any], batch: Any, *ranges: Any, extremes: Iterable[tuple[Any, Any]] = ()
+    mask: Callable[..., Any], batch: Any, *ranges: Any, arrays: Iterable[tuple[Any, Any]] = ()
 ) -> Truth:
     """Return if `mask(batch, head, q, k)` may be true, and false, for heads, queries and keys in
-    three ranges (first, last) of dynamic Int32s. `extremes` are captured tensors, each with its
-    extremes (`ops.flash.extremes`).
+    three ranges (first, last) of dynamic Int32s. `arrays` are captured tensors, each with its
+    extremes (`ops.flash.extremes`), or None.
     """
     # Sums with a zero that is computed: values of their own, which nothing else uses.
     zero = cute.arch.thread_idx()[0] * 0
@@ -53,8 +53,7 @@ def truth_of(
     varying = dependents(known)
     if varying is None:
         return _UNKNOWN
-    arrays = {x.iterator.ir_value(): found for x, found in extremes}
-    bounds = _Bounds(known, varying, enclosing(k.ir_value()), arrays)
+    bounds = _Bounds(known, varying, enclosing(k.ir_value()), by_pointer(arrays))
     found = bounds.of(result.ir_value())
     return found if isinstance(found, Truth) else _UNKNOWN
 
@@ -73,8 +72,8 @@ class _Bounds(Knowledge):
         name = getattr(op, "name", "")
         if name == "arith.constant":
             return _point(value.type, op.attributes["value"].value)
-        if self.is_fixed(value):
-            return _value(value)
+        if (fixed := self.fixed(value)) is not None:
+            return _value(fixed)
         if name == "cute.load":
             return self._loaded(op)
         if name == "scf.if":
@@ -102,7 +101,7 @@ class _Bounds(Knowledge):
             if not isinstance(ends, Interval) or not isinstance(start, Interval):
                 return None
             ends = Interval(ends.low + start.low, ends.high + start.high)
-        found = self.arrays.get(base)
+        _, found = self.arrays.get(base, (None, None))
         if found is None or not isinstance(ends, Interval):
             return None
         least, most = extremes_between(found, *ends)

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
+import basedsl_cute as cute
+
 # What ends a region, or stops a program, but keeps nothing that another operation may find.
 _HARMLESS = frozenset(("scf.yield", "scf.condition", "scf.reduce", "cf.assert"))
 
@@ -71,6 +73,7 @@ class Knowledge:
         self.known = known
         self.varying = varying
         self.arrays = arrays  # pointers of captured arrays, with what is known of these
+        self.again: dict[Any, Any] = {}  # values of branches that were computed here
         self.blocks = blocks  # those whose values can be used from here: not those of branches
 
     def of(self, value: Any) -> Any:
@@ -79,9 +82,38 @@ class Knowledge:
             self.known[value] = self._made(value)
         return self.known[value]
 
-    def is_fixed(self, value: Any) -> bool:
-        """True for a value that does not vary, and can be used from here."""
-        return value not in self.varying and is_in(value, self.blocks)
+    def fixed(self, value: Any) -> Any:
+        """A value that does not vary, to be used from here; else None.
+
+        One of a branch is computed again, whether the branch is taken or not, if it is made by
+        arithmetic and from captured arrays: of these nothing is read outside.
+        """
+        if value in self.varying:
+            return None
+        if is_in(value, self.blocks):
+            return value
+        if value not in self.again:
+            self.again[value] = self._computed_again(value)
+        return self.again[value]
+
+    def _computed_again(self, value: Any) -> Any:
+        op = maker(value)
+        if op is _NOTHING or len(op.regions):
+            return None
+        is_load = op.name == "cute.load" and op.operands[0] in self.arrays
+        if not is_load and not _is_arithmetic(op):
+            return None
+        operands = [self.fixed(operand) for operand in op.operands]
+        if None in [operand if operand is None else () for operand in operands]:
+            return None
+        if is_load:
+            tensor, _ = self.arrays[op.operands[0]]
+            kind = cute.Int64 if str(operands[1].type) == "i64" else cute.Int32
+            return _read_inside(tensor, kind(operands[1])).ir_value()
+        made = op.clone()
+        for i, operand in enumerate(operands):
+            made.operands[i] = operand
+        return made.results[0]
 
     def of_branches(self, op: Any, place: int, conditions: tuple[Any, Any]) -> list[Any]:
         """The knowledge of result `place` of an scf.if by each branch, in which its condition is
@@ -97,6 +129,21 @@ class Knowledge:
 
     def _made(self, value: Any) -> Any:
         raise NotImplementedError
+
+
+@cute.jit
+def _read_inside(x, place):
+    """The element `place` of a tensor in memory, or 0 for none."""
+    size = cute.cosize(x.layout)
+    found: cute.Numeric = x.element_type(0)
+    if place >= 0 and place < size:
+        found = cute.make_tensor(x.iterator, cute.make_layout(size))[cute.Int32(place)]
+    return found
+
+
+def by_pointer(arrays: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Captured tensors and what is known of each, by their pointers."""
+    return {x.iterator.ir_value(): (x, known) for x, known in arrays}
 
 
 def is_plain(roots: Iterable[Any]) -> bool:

@@ -78,7 +78,8 @@ def extremes_kernel(x: cute.Tensor, found: cute.Tensor):
 @cute.jit
 def find_extremes(captured: tuple, variant: cute.Constexpr, stream: cute.Constexpr):
     """Find the extremes of the arrays that a mask captures, into those behind all `captured`."""
-    for x, found in cute.const_expr(pairs_of(captured, variant)):
+    pairs = pairs_of(captured, variant)
+    for x, found in cute.const_expr([pair for pair in pairs if pair[1] is not None]):
         extremes_kernel(x, found).launch(
             grid=(cute.ceil_div(found.shape[0], _WARPS), 1, 1),
             block=(_WARPS * BLOCK, 1, 1),
@@ -87,12 +88,12 @@ def find_extremes(captured: tuple, variant: cute.Constexpr, stream: cute.Constex
 
 
 def pairs_of(captured: Sequence[Any], variant: Any) -> list[tuple[Any, Any]]:
-    """The arrays that a mask captures of which extremes are known, each with these."""
+    """The arrays that a mask captures, each with its extremes, or None."""
     if variant.mask is None:
         return []
     first, count = variant.mask.offset, variant.mask.count
     arrays, found = captured[first : first + count], captured[first + count :]
-    return [(x, own) for x, own in zip(arrays, found, strict=False) if own is not None]
+    return list(zip(arrays, found or (None,) * count, strict=True))
 
 
 def extremes_between(found: cute.Tensor, low: Any, high: Any) -> tuple[Any, Any]:

@@ -9,13 +9,13 @@ anything else that depends on the key nothing is concluded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import basedsl_cute as cute
 from basedsl import logical_not
 from basedsl_cute.ops.flash.bounds import rounded_down
-from basedsl_cute.ops.flash.dependence import Knowledge, constant, dependents, enclosing
+from basedsl_cute.ops.flash.dependence import Knowledge, by_pointer, constant, dependents, enclosing
 
 
 class Linear(NamedTuple):
@@ -58,9 +58,17 @@ class Span(NamedTuple):
 _FAR = 2**62
 
 
-def span_of(mask: Callable[..., Any], batch: Any, head: Any, query: Any, key: Any) -> Span | None:
+def span_of(
+    mask: Callable[..., Any],
+    batch: Any,
+    head: Any,
+    query: Any,
+    key: Any,
+    arrays: Iterable[tuple[Any, Any]] = (),
+) -> Span | None:
     """Return the keys for which `mask(batch, head, query, k)` is true, or None where it is not
-    known that they are a span. The mask is traced for `key`, one of those that there are.
+    known that they are a span. The mask is traced for `key`, one of those that there are. `arrays`
+    are captured tensors, as those of `ops.flash.bounds.truth_of`.
     """
     # A sum with a zero that is computed: a value of its own, which nothing else uses.
     own = key + cute.arch.thread_idx()[0] * 0
@@ -73,7 +81,7 @@ def span_of(mask: Callable[..., Any], batch: Any, head: Any, query: Any, key: An
     varying = dependents([root])
     if varying is None:
         return None
-    spans = _Spans({root: Linear(1, cute.Int64(0))}, varying, enclosing(root), {})
+    spans = _Spans({root: Linear(1, cute.Int64(0))}, varying, enclosing(root), by_pointer(arrays))
     found = spans.of(result.ir_value())
     return _as_span(found) if _is_condition(found) else None
 
@@ -91,8 +99,8 @@ class _Spans(Knowledge):
             if kind == "i1":
                 return Fixed(bool(number))
             return Linear(0, cute.Int64(number)) if abs(number) < 2**32 else None
-        if self.is_fixed(value):
-            return _fixed(value, kind)
+        if (fixed := self.fixed(value)) is not None:
+            return _fixed(fixed, kind)
         if name == "scf.if":
             return self._branched(op, [result == value for result in op.results].index(True))
         if name == "arith.xori" and (quotient := rounded_down(op)) is not None:

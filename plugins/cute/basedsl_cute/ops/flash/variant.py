@@ -84,7 +84,7 @@ class Place:
         self.user_score, self.user_mask = (
             None if fn is None else fn.traced(captured) for fn in (variant.score, variant.mask)
         )
-        self.extremes = pairs_of(captured or (), variant)  # of arrays that the mask captures
+        self.arrays = pairs_of(captured or (), variant)
         # If functions get places inside of the sequence alone: those need that read memory there.
         self.mask_inside = self.score_inside = True
         self.is_relative = False  # if nothing but the difference of query and key goes into scores
@@ -141,7 +141,7 @@ class Place:
         queries = tuple(cute.min(query, sequence.queries - 1) for query in queries)
         keys = tuple(cute.min(key, sequence.keys - 1) for key in keys)
         areas = (heads, queries, keys)
-        return truth_of(self.user_mask, self.batch, *areas, extremes=self.extremes)
+        return truth_of(self.user_mask, self.batch, *areas, arrays=self.arrays)
 
     @cute.jit
     def tile_before(
@@ -205,7 +205,8 @@ class Place:
         for (head, query), (first, end) in zip(rows, windows, strict=True):
             begin = cute.Int32(0) if first is None else first
             if self.user_mask is not None:
-                span = span_of(self.user_mask, self.batch, head, *self._inside(query, key))
+                place = self.batch, head, *self._inside(query, key)
+                span = span_of(self.user_mask, *place, arrays=self.arrays)
                 if span is None:
                     return None
                 if span.low is not None:
