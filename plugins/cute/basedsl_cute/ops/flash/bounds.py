@@ -15,7 +15,14 @@ from typing import Any, NamedTuple
 
 import basedsl_cute as cute
 from basedsl import logical_not
-from basedsl_cute.ops.flash.dependence import Knowledge, by_pointer, constant, dependents, enclosing, maker
+from basedsl_cute.ops.flash.dependence import (
+    Knowledge,
+    by_pointer,
+    constant,
+    dependents,
+    enclosing,
+    maker,
+)
 from basedsl_cute.ops.flash.extremes import extremes_between
 
 
