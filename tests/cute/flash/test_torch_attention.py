@@ -251,9 +251,7 @@ def test_later_gradients_are_as_the_first(names):
 def test_gradients_of_gradients_are_refused():
     q, k, v = (normal(1, 16, 2, 32, seed=i) for i in range(3))
     (of_q,) = torch.autograd.grad(attention(q, k, v).float().sum(), (q,), create_graph=True)
-    with pytest.raises(
-        RuntimeError, match=r"attention_backward.*no autograd formula was registered"
-    ):
+    with pytest.raises(DSLTypeError, match="attention has no second derivative"):
         torch.autograd.grad(of_q.float().sum(), (k,))
     made = attention(q, k, v, score=lambda s, b, h, i, j: s * 0.5).float().sum()
     (of_q,) = torch.autograd.grad(made, (q,), create_graph=True)

@@ -39,6 +39,22 @@ def test_an_out_that_is_the_residual_or_lies_beside_the_operands():
     np.testing.assert_allclose(out, wanted, atol=2e-2)
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.int32, np.uint8])
+def test_an_out_of_integers_is_asked_for(kind):
+    """Fractions were cut off because the array at hand was of integers."""
+    out = np.full((16, 16), 77, kind)
+    with pytest.raises(DSLTypeError, match=r"out is of U?[Ii]nt.* with fractions"):
+        matmul(SQUARE, SQUARE, out=out)
+    assert (out == 77).all()
+    whole = np.eye(16, dtype=np.float16)
+    assert (matmul(whole, whole, out=out, out_dtype=kind) == np.eye(16)).all()
+
+
+def test_an_out_of_truths_is_refused():
+    with pytest.raises(DSLTypeError, match="no results of Boolean"):
+        matmul(SQUARE, SQUARE, out=np.zeros((16, 16), bool))
+
+
 def test_footprints():
     """Against NumPy, of views of one buffer with gaps and with negative strides."""
     memory = np.zeros(4096, np.float32)

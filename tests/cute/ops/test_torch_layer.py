@@ -6,6 +6,7 @@ import pytest
 
 from basedsl import DSLTypeError
 from basedsl_cute.ops import (
+    attention,
     gated_linear,
     linear_cross_entropy,
     matmul,
@@ -109,6 +110,22 @@ def test_linear_cross_entropy_has_no_second_derivative():
     loss = linear_cross_entropy(x, weight, targets)
     with pytest.raises(DSLTypeError, match="linear_cross_entropy has no second derivative"):
         torch.autograd.grad(loss, x, create_graph=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "operation"),
+    [
+        ("softmax", softmax),
+        ("norm", rms_norm),
+        ("attention", lambda x: attention(*[x.half().reshape(1, 4, 1, 16)] * 3)),
+        ("gated_linear", lambda x: gated_linear(x, x, x)),
+    ],
+)
+def test_second_derivatives_are_refused_in_words_of_the_caller(name, operation):
+    x = normal(8, 8)
+    (grad,) = torch.autograd.grad(operation(x).square().sum(), x, create_graph=True)
+    with pytest.raises(DSLTypeError, match=f"^{name} has no second derivative"):
+        torch.autograd.grad(grad.sum(), x)
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")

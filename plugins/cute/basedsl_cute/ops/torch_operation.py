@@ -28,7 +28,7 @@ class TorchOperation:
         run: computes the results; it is called without recording gradients.
         fake: makes results without elements.
         setup: `setup(ctx, inputs, output)`, which keeps what `backward(ctx, *grads)` needs to
-            return the gradients of the inputs. Without them the operation has no gradient. Second
+            return the gradients of the inputs. Without them a gradient is an error. Second
             derivatives are those of the operations that `backward` calls.
         fill: makes the operation's results, which are all tensors, of those of `run`, which may
             leave some out. Short calls return the latter.
@@ -64,6 +64,8 @@ class TorchOperation:
             self._operation.register_autograd(backward, setup_context=setup)
             self._function = _function_of(name, run, setup, backward)
             self._apply = _apply_of(self._function)
+        else:
+            self._operation.register_autograd(_refused(name))
 
     def __call__(self, *inputs: Any) -> Any:
         if not _is_short(inputs):
@@ -88,6 +90,20 @@ class TorchOperation:
                     f"{self._name} of tensors that require gradients takes no {type(x).__name__}",
                     hint="pass tensors of PyTorch, or call it under torch.no_grad()",
                 )
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    """The backward of an operation that has no gradient; most are gradients of others."""
+    of, _, part = name.rpartition("_")
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        if part in ("backward", "gradient", "slope"):
+            raise DSLTypeError(f"{of} has no second derivative", hint="create_graph=False")
+        raise DSLTypeError(
+            f"{of} has no gradient", hint="call it under torch.no_grad(), or pass x.detach()"
+        )
+
+    return backward
 
 
 def _function_of(name: str, run: Any, setup: Any, backward: Any) -> Any:

@@ -411,6 +411,17 @@ def check_result(dtype: Any) -> None:
         )
 
 
+def check_conversion(given: Any, kind: Any) -> None:
+    """Raise DSLTypeError where fractions would be lost that nobody asked to lose: `out` has the
+    elements `given`, the product of its operands `kind`, and no `out_dtype` says otherwise.
+    """
+    if kind.is_float and not given.is_float:
+        raise DSLTypeError(
+            f"out is of {given.__name__}, and the result of {kind.__name__}, with fractions",
+            hint=f"pass an out of {kind.__name__}, or say out_dtype= to have them cut off",
+        )
+
+
 def checked_out(out: Any, shape: tuple[int, ...], asked: Any) -> Any:
     """The element type of `out`; DSLTypeError unless it has the shape and type asked for, is
     writable, and no two elements share memory.

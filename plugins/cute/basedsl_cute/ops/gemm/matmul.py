@@ -29,6 +29,7 @@ from basedsl_cute.ops.gemm.kernel_selection import (
     Matrices,
     OperandInfo,
     TmaSupport,
+    check_conversion,
     check_devices,
     check_operands,
     check_result,
@@ -81,8 +82,9 @@ def matmul(
     with `tf32`, tensor cores multiply the upper 19 bits of the elements.
 
     Parameters:
-        out: the array to write; by default a new row-major one. It shares no memory with the
-            operands, but it may be the residual itself.
+        out: the array to write; by default a new row-major one. Its elements are the result's,
+            but floats are converted to integers only for an `out_dtype` that says so. It shares no
+            memory with the operands, but it may be the residual itself.
         bias: an array with an element for each column, or any that broadcasts to the result.
         activation: "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh", or a function of a
             vector.
@@ -451,7 +453,10 @@ def _checked(request: Request) -> Product:
     check_result(kind)
     dtype = lib.dtype(kind)
     if out is not None:
-        checked_out(out, shape, kind if request.out_dtype is not None else None)
+        given_kind = checked_out(out, shape, kind if request.out_dtype is not None else None)
+        check_result(given_kind)
+        if request.epilogue is None or isinstance(request.epilogue, FusedEpilogue):
+            check_conversion(given_kind, kind)
     missing = _missing_mode(ranks, len(shape))
     given = [
         operand_info(x, "an operand", missing) if is_array(x) else None for x in request.extras
