@@ -1,6 +1,7 @@
 """Times of many configurations for many products: what bench/gpu/fit_choice.py fits the model to.
 
     python bench/gpu/choice_timings.py --out rows.json [--seeds 3 4 5 6] [--products 300]
+        [--without timings.jsonl.gz ...] [--only kn512x512x65536 ...]
 
 Products of transformers are drawn as by `shapes.py --random`. Of each, what today's model finds
 fastest is measured, at most two of a kind (kernel, rows of a tile, cluster, slices of K), and some
@@ -8,15 +9,18 @@ of those that it finds up to 1.3 times as slow, beside cuBLAS. All are launched 
 turns, with operands that exceed the L2 cache, and compared with a product in Float32. Processes
 compile a share each, then they measure in turn, the GPU being one's alone: 4,300 configurations of
 356 products take two minutes with 16 cores. `--validate` measures what is chosen and the next of
-another kind alone, and tells worst and mean.
+another kind alone, and tells worst and mean. `--without` leaves out products of which there are
+timings, `--only` takes these products before the drawn ones.
 """
 
 import argparse
 import fcntl
+import gzip
 import json
 import math
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -79,6 +83,8 @@ def arguments():
     parser.add_argument("--out", required=True)
     parser.add_argument("--seeds", nargs="+", type=int, default=[3, 4, 5, 6])
     parser.add_argument("--products", type=int, default=300)
+    parser.add_argument("--without", nargs="*", type=Path, default=[], help="files of timings")
+    parser.add_argument("--only", nargs="*", default=[], help="products, as kn512x512x65536")
     parser.add_argument("--near", type=int, default=9, help="configurations by the model")
     parser.add_argument("--random", type=int, default=3, help="others that are not much slower")
     parser.add_argument("--validate", action="store_true", help="what is chosen, and the next one")
@@ -98,7 +104,15 @@ def products(options):
         random.Random(options.seeds[0]).shuffle(every)
     wide = [s for s in every if s[0] != "float8_e4m3fn" and s[2] == 1 and s[4] % 8 == 0]
     short = [s[1:] for s in wide if 2 * math.prod(s[3:]) / 7e8 < MOST_MICROSECONDS]
-    return list(dict.fromkeys(short))[: options.products]
+    timed_before = {
+        tuple(json.loads(line)[:5]) for path in options.without for line in gzip.open(path, "rt")
+    }
+    named = []
+    for text in options.only:
+        order, *extents = re.fullmatch(r"(kk|kn|mk|mn)(\d+)x(\d+)x(\d+)", text).groups()
+        named.append((order, 1, *map(int, extents)))
+    drawn_ones = [shape for shape in short if shape not in timed_before]
+    return list(dict.fromkeys(named + drawn_ones))[: options.products]
 
 
 def configurations(shape, options, draw):
@@ -131,7 +145,7 @@ def kind_of(cfg):
     parts, cfg = getattr(cfg, "parts", 1), getattr(cfg, "gemm", cfg)
     if hasattr(cfg, "split"):
         return parts, cfg.tile[0], cfg.split, cfg.blocks_per_sm, cfg.sharing, cfg.swap
-    return parts, cfg.tile[0], cfg.pingpong, cfg.cluster
+    return parts, cfg.tile[0], cfg.pingpong, cfg.cluster, cfg.swap
 
 
 def shares(options):
