@@ -180,6 +180,7 @@ class Hopper:
             "deferred": stores == "deferred",
             "by_warps": stores == "by warps",
             "overlap": d.one(True, False),
+            "swap": d.one(True, False),
         }
 
     def fits(self, case: Case) -> bool:

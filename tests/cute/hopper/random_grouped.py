@@ -38,7 +38,7 @@ class Grouped(Hopper):
             places = sorted(d.number(0, extent) // unit * unit for _ in range(d.number(0, most)))
             cuts.append((0, *places, extent))
         update = d.one(TensorMapUpdateMode.SMEM, TensorMapUpdateMode.GMEM)
-        options = case.options | {"cuts": tuple(cuts), "update": update}
+        options = case.options | {"cuts": tuple(cuts), "update": update, "swap": False}
         return replace(case, batches=None, epilogue="none", options=options)
 
     def whole_rows(self, case: Case) -> Case:

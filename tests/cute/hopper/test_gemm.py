@@ -9,7 +9,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl_cute.lowering.ptx import ptxas
-from basedsl_cute.ops.hopper.config import CANDIDATES
+from basedsl_cute.ops.hopper.config import CANDIDATES, check_config
 from basedsl_cute.ops.hopper.gemm import Config, HopperGemmKinds, choose_config, gemm
 from basedsl_cute.utils.epilogue import per_column, per_row
 
@@ -31,6 +31,12 @@ CASES = {
     "pieces of 24 columns": ((136, 80, 72), 2, ONE | {"tile": (64, 72, 64)}),
     "one slot": ((128, 128, 64), 2, {"tile": (64, 128, 64), "consumers": 1, "slots": 1}),
     "pieces that are narrow": ((64, 160, 64), 1, {"tile": (64, 80, 64), "consumers": 1}),
+    "columns of C are rows of tiles": ((136, 200, 72), 2, {"tile": (128, 48, 64), "swap": True}),
+    "columns of C are rows, multicast, leave later": (
+        (200, 520, 136),
+        2,
+        {"tile": (128, 48, 64), "cluster": (2, 1), "deferred": True, "swap": True},
+    ),
     "taking turns": ((200, 136, 136), 2, TURNS),
     "taking turns, many steps": ((192, 128, 520), 2, TURNS),
     "taking turns, multicast": ((256, 128, 72), 4, TURNS | {"cluster": (2, 1)}),
@@ -408,3 +414,10 @@ def test_what_registers_hold_waits_there():
     assert Config(tile=(128, 128, 64), deferred=True).defers(32)
     assert not Config().defers(16)
     assert not Config(tile=(128, 128, 64), pingpong=True, deferred=True).defers(16)
+
+
+def test_what_does_not_exchange_operands_says_so():
+    kinds = HopperGemmKinds(cute.Float16, cute.Float16, cute.Float16, None, None, None)
+    check_config(kinds, Config())
+    with pytest.raises(DSLTypeError, match="does not compute"):
+        check_config(kinds, Config(swap=True))

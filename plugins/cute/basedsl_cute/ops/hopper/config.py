@@ -48,6 +48,7 @@ class Config:
     whole: bool = False  # wait once for all pieces of a tile, which have a slot each, not for each
     by_warps: bool = False  # each warp stores its rows of a row-major C itself, without TMA
     promotion: int = 256  # bytes that a load brings into L2 at least, or 0
+    swap: bool = False  # C^T = B A^T: the tile's rows are columns of C
 
     def __post_init__(self) -> None:
         m, n, k = self.tile
@@ -275,9 +276,13 @@ _SHAPES = ((64, 2, True, 256), (128, 2, True, 128), (128, 2, False, 256), (192, 
 
 
 def check_config(kinds: HopperGemmKinds, cfg: Config) -> None:
-    """Raise DSLTypeError for a configuration that exceeds a block's shared memory, or whose slots
-    are too few for `whole`.
+    """Raise DSLTypeError for a configuration that exceeds a block's shared memory, whose slots are
+    too few for `whole`, or that would still have to exchange A and B, as `gemm` alone does.
     """
+    if cfg.swap:
+        raise DSLTypeError(
+            "this kernel does not compute C^T = B A^T", hint="pass a config with swap=False"
+        )
     if cfg.whole and cfg.slots < cfg.pieces(kinds.c):
         raise DSLTypeError(
             f"a tile of {cfg.tile[:2]} has {cfg.pieces(kinds.c)} pieces, and {cfg.slots} slots",

@@ -22,12 +22,13 @@ the place of a piece in shared memory.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import basedsl_cute as cute
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import tma
-from basedsl_cute.ops.gemm.operands import check_extents
+from basedsl_cute.ops.gemm.operands import check_extents, three_modes, transposed
 from basedsl_cute.ops.hopper.collective import (
     LoadParams,
     as_tf32,
@@ -481,8 +482,12 @@ def gemm(
     memory; asserts at run time that the extents fit together.
     """
     a, b = as_tf32(a), as_tf32(b)
-    kinds = operand_kinds(a, b, c)
     check_extents(a, b, c, parts)
+    if cute.const_expr(cfg.swap):
+        cfg = replace(cfg, swap=False)
+        a, b, c = three_modes(b), three_modes(a), transposed(three_modes(c))
+        operands = tuple(transposed(three_modes(x)) for x in operands)
+    kinds = operand_kinds(a, b, c)
     check_majors(kinds)
     check_config(kinds, cfg)
     along = 1 if kinds.major_c is sm90.LayoutEnum.ROW_MAJOR else 0
