@@ -93,6 +93,10 @@ def candidates(problem: Problem) -> Candidates:
         configs, table = _many_rows(k <= _SHORT_K)
         fits = (table["rows"] < m + 64) & (table["columns"] < n + 64)
         take(*_only(configs, table, fits))
+        if m % 128:  # rows that tiles of them leave empty
+            configs, table = _many_columns()
+            fits = (table["rows"] < n + 64) & (table["columns"] < m + 64)
+            take(*_only(configs, table, fits))
     turned = problem.row_major()
     for parts in _PARTS:
         if not problem.has_parts(parts) or 4 * parts * m * n > _MOST_WORKSPACE:
@@ -130,7 +134,8 @@ def _turned(cfg: Config, problem: Problem, parts: int) -> Config:
     """
     rows, columns, _ = cfg.tile
     across, along = cfg.cluster
-    is_round = problem.tiles(rows, columns) * parts <= problem.processors
+    tiles = problem.tiles(columns, rows) if cfg.swap else problem.tiles(rows, columns)
+    is_round = tiles * parts <= problem.processors
     if across != along and (is_round or cfg.pingpong or rows < 128 or columns < 160):
         cfg = replace(cfg, along_m=across > along)
     if (rows, columns) == (192, 96) and is_round and parts == 1 and not cfg.by_warps:
@@ -256,6 +261,19 @@ def _many_rows(by_warps: bool) -> tuple[list[Any], dict[str, Any]]:
             found += _split(rows, columns, 1, 2)
         for sharing in (2, 4):
             found += _split(rows, columns, sharing=sharing)
+    return found, columns_of(found)
+
+
+@functools.cache
+def _many_columns() -> tuple[list[Any], dict[str, Any]]:
+    """Tiles of C^T = B A^T, which have any multiple of 16 rows of C."""
+    found = [
+        replace(filled_config(rows, columns, 16, consumers, turns, cluster), swap=True)
+        for rows, consumers, turns, widest in _SHAPES
+        for columns in range(64, widest + 1, 16)
+        for cluster in _PAIRS
+    ]
+    found = [cfg for cfg in found if cfg.stages >= 3]
     return found, columns_of(found)
 
 

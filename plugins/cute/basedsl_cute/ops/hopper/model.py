@@ -12,14 +12,16 @@ numbers again, for another GPU or other kernels.
 
 from __future__ import annotations
 
+import base64
 import functools
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from basedsl_cute.ops.hopper import parallel_split_k
-from basedsl_cute.ops.hopper.model_numbers import MEANS, NETWORKS, PHYSICAL, SCALES
+from basedsl_cute.ops.hopper.model_numbers import EXTENTS, MEANS, NETWORKS, PHYSICAL, SCALES
 from basedsl_cute.ops.hopper.split_k_gemm import Config as SplitConfig
 
 __all__ = [
@@ -54,7 +56,7 @@ COLUMNS = (
 )
 # The part of the multiprocessors that clusters of so many blocks find, by the blocks of a cluster:
 # those of a cluster lie in one GPC.
-_USABLE = np.array([0, 132, 132, 114, 120, 115, 114, 112, 112, *[108] * 4, *[96] * 4]) / 132
+_USABLE = np.array([0, 132, 132, 114, 120, 115, 102, 112, 112, *[108] * 4, *[96] * 4]) / 132
 _FEW = 192  # rows or columns, which one tile can have
 _STEP = 128  # bytes of K of a step
 _MOST_BLOCKS = 4  # of a multiprocessor, of which the launch of each takes time
@@ -77,6 +79,8 @@ class Terms(NamedTuple):
 
     rounds: Any  # tiles of the busiest multiprocessor
     uneven: Any  # and those it may get more where it has places for several blocks
+    fuller: Any  # tiles of the busiest multiprocessor, by those of each if all had as many
+    idle: Any  # the places of all rounds, by the clusters in them
     later: Any  # 1 where such blocks are more than places
     steps: Any  # of K, of each tile
     mma: Any  # cycles of wgmma in a step
@@ -123,7 +127,7 @@ def columns_of(configurations: Sequence[Any]) -> dict[str, Any]:
             row = (parts, 0, *common, 0, cfg.stages, cfg.split, cfg.blocks_per_sm, cfg.sharing, 1,
                    cfg.swap, cfg.promotion, 0, 0)  # fmt: skip
         else:
-            row = (parts, 1, *common, cfg.pingpong, cfg.stages, 1, 1, *cfg.cluster, 0,
+            row = (parts, 1, *common, cfg.pingpong, cfg.stages, 1, 1, *cfg.cluster, cfg.swap,
                    cfg.promotion, cfg.by_warps, cfg.defers(16) and parts == 1)  # fmt: skip
         rows.append(row)
     return dict(zip(COLUMNS, np.array(rows, dtype=np.int64).T, strict=True))
@@ -184,6 +188,8 @@ def terms(table: Mapping[str, Any], p: Products) -> Terms:
     return Terms(
         rounds=rounds,
         uneven=uneven,
+        fuller=least / even,
+        idle=waves * places / clusters,
         later=several & ~fit,
         steps=steps,
         mma=tx * np.maximum(ty, 32) / 32,
@@ -318,7 +324,21 @@ def inputs(
                 ((cm == 2) & (k_in_y == 0)) * log2(f.steps) / 4,
                 ((cn == 2) & (k_in_x == 0)) * log2(f.steps) / 4,
                 swap,
+                swap * f.persistent,
                 log2(0.01 + f.partial) / 4,
+                *((f.parts > 1) * x for x in (by_m, by_n, tall - wide)),
+                *(log2(f.fuller) / 2, log2(f.idle) / 2, f.uneven, f.later),
+                log2(t["stages"] * (tx + ty) * f.blocks_per_sm) / 2,
+                log2(t["stages"]) / 3,
+                log2(f.once),
+                f.once / q["memory"] / time,
+                *(log2(p.m) / 4, log2(p.n) / 4, log2(p.k) / 4),
+                *(across == 1, along == 1),
+                *(cm == 4, cn == 4, cm == 8, cn == 8),
+                *(f.split == 2, f.split == 4, f.blocks_per_sm == 2, f.blocks_per_sm == 3),
+                *(tx == 128, tx == 192, ty % 64 == 16),
+                (across % cm != 0) | (along % cn != 0),
+                *(across * tx / ex - 1, along * ty / ey - 1),
             )
         ],
         axis=1,
@@ -367,16 +387,18 @@ def modelled_time(table: Mapping[str, Any], p: Products) -> Any:
 
 @functools.cache
 def _correction() -> Correction:
-    networks = tuple(
-        tuple(
-            (np.array(weights).reshape(rows, columns), np.array(biases))
-            for rows, columns, weights, biases in layers
-        )
-        for layers in NETWORKS
-    )
-    return Correction(np.array(MEANS), np.array(SCALES), networks)
+    networks = []
+    for text in NETWORKS:
+        numbers = np.frombuffer(base64.b64decode(text), dtype="<f2").astype(np.float64)
+        layers, at = [], 0
+        for rows, columns in itertools.pairwise(EXTENTS):
+            end = at + rows * columns
+            layers.append((numbers[at:end].reshape(rows, columns), numbers[end : end + columns]))
+            at = end + columns
+        networks.append(tuple(layers))
+    return Correction(np.array(MEANS), np.array(SCALES), tuple(networks))
 
 
-_NEAR = 1.6  # times the shortest physical time: others are not corrected
+_NEAR = 1.4  # times the shortest physical time: others are not corrected
 _CAUTION = 0.5  # standard deviations of the networks
 _MOST_CORRECTED = -0.3, 0.5  # natural logarithms: products unlike all that was measured

@@ -1,439 +1,391 @@
 """The numbers of `ops.hopper.model`, as bench/gpu/fit_choice.py found them from
-9898 timings of 1196 products on an H200.
+25545 timings of 2135 products on an H200.
 """
 
 # fmt: off
 PHYSICAL = {
-    "clock": 1.5e+03,
-    "sharpness": 4.31,
-    "uneven": 0.475,
-    "later": 2.08,
-    "alone": 0.276,
-    "one_consumer": 0.972,
-    "turned": 0.861,
-    "crooked": 0.49,
-    "split_by_2": 0.437,
-    "split_by_4": 0.0306,
-    "split_by_8": 0.0368,
-    "along_n_2": 0.449,
-    "along_n_4": 0.0653,
-    "along_n_8": 0.645,
-    "along_m_2": 0.226,
-    "along_m_4": 0.00582,
+    "clock": 1.45e+03,
+    "sharpness": 4.08,
+    "uneven": 0.314,
+    "later": 2.53,
+    "alone": 0.362,
+    "one_consumer": 0.975,
+    "turned": 0.684,
+    "crooked": 0.54,
+    "split_by_2": 0.409,
+    "split_by_4": 0.0124,
+    "split_by_8": 0.0286,
+    "along_n_2": 0.183,
+    "along_n_4": 0.0419,
+    "along_n_8": 0.569,
+    "along_m_2": 0.205,
+    "along_m_4": 0.00159,
     "along_m_8": 0.02,
-    "arriving": 116,
-    "edge": 0.282,
-    "from_l2": 112,
-    "l2": 17.1,
-    "empty": 0.0571,
-    "memory": 4.08,
+    "arriving": 127,
+    "edge": 0.365,
+    "from_l2": 127,
+    "l2": 17.7,
+    "empty": 0.054,
+    "memory": 4.09,
     "promotion": 1.02,
-    "latency": 0.649,
+    "latency": 0.646,
     "of_each": 0.09,
-    "again": 0.288,
-    "last": 0.000125,
-    "stored": 0.0288,
-    "narrow": 0.143,
-    "by_warps": 0.961,
-    "partial": 1.38,
-    "summed": 0.087,
-    "exchanged": 0.236,
-    "begin": 1.68,
-    "begin_persistent": 0.0039,
-    "room": 0.0107,
-    "split": 0.216,
-    "block": 0.00225,
-    "cluster": 0.0744,
-    "adding": 0.918,
-    "added": 4.82,
+    "again": 0.277,
+    "last": 2.71e-05,
+    "stored": 0.031,
+    "narrow": 0.22,
+    "by_warps": 0.859,
+    "partial": 0.97,
+    "summed": 0.0627,
+    "exchanged": 0.267,
+    "begin": 1.67,
+    "begin_persistent": 0.0011,
+    "room": 0.00506,
+    "split": 0.207,
+    "block": 0.00194,
+    "cluster": 0.0594,
+    "adding": 0.987,
+    "added": 5.02,
 }
 MEANS = (
-    0.613, 0.175, 0.0537, 0.323, 0.459, 0.0815, 0.0905, -0.44, 0.378, 0.32, 0.223, 0.172, 0.138,
-    0.0558, 0.803, 0.239, 0.274, 0.0632, 0.186, 0.031, 0.127, 1.25, 0.685, 0.644, 0.817, 0.0958,
-    1.01, 1.22, 0.895, 1.11, -0.216, 0.874, 0.792, 0.371, 1.45, -1.33, -1.37, -1.93, -1.7, -2.07,
-    3.75, 0.382, 0.303, 0.263, 0.215, 2.24, 2.38, 0.823, 1.82, 0.415, 0.66, 0.161, 0.17, 0.081,
-    0.0305, 0.258, -1.38,
+    0.651, 0.152, 0.0396, 0.301, 0.525, 0.0969, 0.0928, -0.472, 0.372, 0.339, 0.236, 0.191, 0.109,
+    0.046, 0.803, 0.238, 0.277, 0.113, 0.193, 0.0308, 0.103, 1.23, 0.781, 0.618, 0.808, 0.128,
+    1.08, 1.18, 0.958, 1.07, -0.113, 0.829, 0.72, 0.336, 1.46, -1.44, -1.24, -2.01, -1.71, -2.09,
+    3.75, 0.347, 0.25, 0.199, 0.198, 2.35, 2.36, 0.803, 1.8, 0.447, 0.671, 0.17, 0.184, 0.116,
+    0.0542, 0.268, 0.0169, -1.39, 0.0421, 0.0325, -0.0531, 0.247, 0.26, 0.0217, 0.0314, 5.24,
+    0.965, 4.97, 0.457, 1.79, 2.92, 2.85, 0.217, 0.238, 0.0577, 0.0465, 0.00697, 0.0182, 0.0664,
+    0.0245, 0.0563, 0.0189, 0.337, 0.0551, 0.0772, 0.0729, 1.72, 0.41,
 )
 SCALES = (
-    0.488, 0.381, 0.227, 0.796, 0.607, 1.47, 0.3, 1.1, 0.65, 0.662, 0.417, 0.379, 0.483, 0.23,
-    0.399, 0.428, 0.447, 0.244, 0.509, 0.174, 0.397, 0.355, 1.13, 0.48, 0.256, 0.772, 0.907,
-    0.853, 0.872, 0.807, 1.56, 0.333, 0.407, 0.484, 0.583, 1.02, 0.956, 0.627, 0.718, 1.05, 0.94,
-    0.487, 0.461, 0.428, 0.453, 0.919, 1, 0.309, 2.35, 0.494, 0.475, 0.368, 0.377, 0.32, 0.192,
-    0.438, 0.678,
+    0.478, 0.36, 0.196, 0.788, 0.634, 1.5, 0.302, 1.11, 0.626, 0.654, 0.426, 0.394, 0.427, 0.211,
+    0.399, 0.427, 0.448, 0.318, 0.533, 0.174, 0.358, 0.367, 1.23, 0.487, 0.269, 0.844, 0.865,
+    0.832, 0.851, 0.785, 1.49, 0.377, 0.45, 0.473, 0.635, 1.03, 0.977, 0.606, 0.698, 1.09, 0.984,
+    0.477, 0.434, 0.373, 0.439, 0.832, 1.01, 0.309, 2.41, 0.498, 0.471, 0.377, 0.388, 0.38, 0.253,
+    0.444, 0.13, 0.695, 0.202, 0.178, 0.317, 0.415, 0.426, 0.147, 0.175, 0.13, 0.192, 2.34, 0.276,
+    0.922, 0.48, 0.392, 0.413, 0.427, 0.234, 0.212, 0.0842, 0.135, 0.25, 0.156, 0.232, 0.137,
+    0.474, 0.229, 0.268, 0.261, 8.35, 1.46,
 )
-# Of each network and layer: inputs and outputs, the weights of each input, the biases.
+EXTENTS = (88, 24, 16, 1)  # inputs and outputs of each layer
+# Of each network and layer the weights of each input and the biases, as 16-bit floats.
 NETWORKS = (
     (
-        (57, 16, (
-            -0.0142, -0.244, 0.127, 0.111, 0.0674, 0.283, 0.0706, -0.0209, -0.00218, 0.0343,
-            0.00269, 0.00266, 0.0422, -0.0335, -0.241, -0.00751, -0.241, 0.0572, -0.21, -0.0584,
-            0.0833, -0.0182, -0.00892, -0.0821, -0.0879, 0.0421, 0.107, 0.195, 0.0329, 0.238,
-            -0.129, -0.184, 0.0594, 0.0766, -0.102, -0.0546, -0.164, -0.0257, 0.123, 0.145, -0.2,
-            0.0872, 0.0161, -0.0448, 0.0725, 0.113, -0.0742, 0.045, -0.0916, 0.112, -0.155,
-            0.0749, 0.249, -0.129, 0.266, 0.241, -0.134, 0.157, 0.102, 0.0148, -0.0934, 0.201,
-            0.3, 0.138, -0.208, -0.176, -0.0353, 0.234, 0.181, -0.0324, 0.0557, 0.265, -0.15,
-            0.0771, -0.0343, -0.473, -0.401, 0.108, 0.423, 0.249, 0.0797, -0.184, -0.0434, -0.152,
-            0.241, -0.338, 0.0298, 0.0175, -0.0363, 0.294, 0.357, 0.441, 0.106, -0.104, -0.0426,
-            0.19, 0.0831, 0.033, 0.0471, -0.0379, 0.0484, 0.00909, 0.0273, -0.136, -0.0266,
-            -0.0844, 0.0936, 0.0597, -0.0662, -0.124, -0.102, 0.0706, 0.217, 0.206, 0.0971,
-            0.0212, -0.285, 0.0121, -0.197, -0.0208, -0.229, 0.412, -0.116, -0.0356, -0.195,
-            -0.0237, -0.0668, -0.216, 0.264, 0.0108, -0.0755, 0.074, 0.134, 0.14, -0.0502, 0.188,
-            -0.00289, -0.0762, 0.111, -0.0633, 0.141, 0.155, 0.131, -0.0232, 0.266, 0.081, -0.15,
-            -0.117, -0.203, -0.14, 0.0105, -0.184, -0.147, 0.119, 0.264, 0.132, -0.151, -0.00416,
-            -0.166, -0.145, -0.22, 0.202, -0.00567, -0.0619, -0.114, -0.178, -0.399, -0.0845,
-            0.162, 0.0769, -0.0606, -0.0139, -0.115, -0.26, -0.0242, 0.0776, -0.106, 0.0173,
-            0.164, 0.0742, 0.214, -0.0297, 0.0286, 0.241, 0.0851, -0.00411, -0.42, -0.125, 0.111,
-            -0.000841, 0.247, 0.127, -0.0687, 0.18, 0.034, -0.101, -0.0437, -0.0532, -0.105,
-            -0.211, -0.195, -0.106, -0.0115, -0.052, 0.162, -0.00758, -0.107, -0.0305, -0.00499,
-            -0.221, 0.0447, 0.0195, 0.0737, -0.0602, 0.0608, 0.0626, -0.0144, 0.00552, -0.0248,
-            -0.0401, -0.219, 0.116, 0.194, 0.11, -0.0805, -0.033, 0.0254, -0.00993, -0.0626,
-            -0.0475, -0.133, -0.0747, -0.14, 0.0365, -0.0588, -0.00329, -0.0984, -0.0662, -0.147,
-            0.0524, 0.0745, -0.0492, -0.0355, -0.0791, 0.0317, 0.0529, -0.0331, -0.0857, 0.308,
-            0.179, -0.156, -0.0238, 0.0149, -0.083, -0.192, 0.0128, -0.0471, 0.0825, 0.0132,
-            -0.027, -0.0551, 0.0468, -0.0449, -0.115, -0.0366, -0.073, 0.0201, 0.036, -0.116,
-            -0.104, -0.0251, 0.11, 0.0182, 0.0694, -0.00652, 0.00693, -8.57e-05, 0.0239, 0.0387,
-            -0.0277, 0.027, -0.0879, -0.0335, -0.05, 0.0101, -0.0273, -0.0117, 0.0212, 0.186,
-            0.196, -0.197, -0.232, -0.128, 0.0823, 0.0328, -0.1, 0.321, 0.0161, 0.155, 0.0384,
-            0.0601, 0.0469, -0.493, -0.0198, 0.00386, -0.0381, -0.0734, -0.112, -0.0247, 0.0682,
-            -0.106, -0.124, -0.0534, -0.0662, 0.0658, -0.0491, 0.12, -0.0504, 0.0823, 0.0765,
-            -0.171, -0.0387, 0.0525, 0.0136, -0.186, 0.00508, -0.156, 0.0871, -0.104, -0.606,
-            -0.0685, -0.29, 0.0729, -0.146, 0.178, -0.0206, -0.236, -0.219, 0.15, -0.0547, -0.199,
-            0.322, -0.27, -0.299, -0.0503, -0.0452, -0.0369, -0.219, 0.201, -0.515, 0.354, 0.159,
-            0.167, 0.292, -0.102, 0.118, -0.196, 0.218, 0.373, 0.135, 0.0997, 0.119, -0.434,
-            -0.229, -0.0836, 0.187, 0.13, -0.121, 0.16, -0.157, 0.0734, -0.143, -0.00798, 0.0505,
-            0.201, -0.012, 0.127, 0.126, -0.0719, 0.0199, -0.327, 0.109, -0.256, -0.204, 0.114,
-            0.34, 0.0388, 0.0118, 0.039, -0.0645, -0.137, -0.0678, -0.29, -0.204, 0.312, 0.23,
-            0.217, 0.112, 0.0938, -0.175, 0.222, 0.192, 0.32, -0.308, -0.249, -0.197, -0.0462,
-            0.0917, 0.107, -0.205, 0.207, -0.103, 0.092, 0.101, 0.12, -0.281, 0.121, -0.167,
-            0.191, 0.2, -0.21, -0.127, 0.00191, -0.102, -0.0238, -0.184, -0.114, -0.493, -0.0937,
-            -0.103, 0.176, -0.152, -0.0293, 0.0243, 0.156, -0.132, -0.277, 0.115, -0.113, -0.112,
-            0.0217, -0.0832, 0.203, 0.0915, -0.0719, -0.109, 0.118, -0.104, -0.183, 0.0524,
-            0.0965, -0.16, -0.0528, -0.14, -0.00657, -0.239, 0.00726, -0.297, -0.0671, -0.373,
-            -0.234, 0.0134, 0.271, 0.114, -0.107, 0.0147, 0.104, -0.066, -0.126, 0.126, -0.0164,
-            -0.0961, 0.142, -0.0961, 0.0728, 0.134, -0.0755, 0.0504, 0.105, 0.103, -0.0777,
-            -0.045, -0.179, 0.0252, 0.0702, 0.00224, -0.00699, -0.0154, 0.0607, -0.2, -0.187,
-            -0.117, 0.0382, -0.102, 0.117, 0.0212, 0.0573, -0.0786, -0.0259, -0.0362, -0.01,
-            -0.0483, -0.101, 0.0147, 0.212, -0.234, 0.0366, -0.0317, -0.131, 0.00153, -0.0322,
-            0.00109, -0.00244, -0.099, 0.0368, -0.233, -0.0635, 0.0683, 0.152, 0.00908, 0.0532,
-            -0.0967, -0.0197, 0.0452, 0.117, 0.0296, -0.00044, 0.257, -0.0494, 0.0995, -0.00895,
-            -0.173, -0.0299, -0.0502, -0.111, 0.28, 0.0278, -0.0775, 0.0997, 0.0486, 0.149,
-            0.0095, -0.0172, 0.0194, -0.288, 0.0262, -0.00424, 0.0145, -0.163, -0.0109, -0.113,
-            -0.221, 0.156, 0.141, -0.00542, -0.0493, 0.5, -0.288, 0.217, 0.067, -0.0154, 0.144,
-            0.038, -0.0603, -0.231, -0.065, -0.167, -0.108, -0.0715, -0.163, 0.0639, -0.335,
-            -0.0147, 0.0186, -0.178, -0.0103, 0.0151, 0.026, -0.233, 0.594, 0.196, 0.107, 0.107,
-            0.119, -0.193, 0.0868, -0.287, 0.137, -0.0264, 0.163, 0.354, 0.513, 0.55, 0.0338,
-            -0.133, 0.0705, 0.215, 0.0541, 0.518, -0.108, 0.0458, -0.167, -0.323, 0.0781, -0.226,
-            -0.0442, 0.0316, 0.546, 0.12, 0.244, -0.121, -0.133, 0.48, 0.00575, 0.273, 0.298,
-            0.206, -0.357, -0.0822, 0.0647, 0.18, -0.171, -0.276, 0.225, 0.409, -0.0928, 0.22,
-            -0.425, 0.347, 0.381, -0.233, -0.109, -0.0727, -0.0801, 0.232, 0.0257, -0.211,
-            -0.0344, 0.226, 0.0302, 0.131, 0.172, 0.159, 0.218, 0.585, -0.241, -0.498, -0.147,
-            -0.452, -0.142, 0.444, 0.514, -0.248, -0.413, 0.0459, 0.0302, -0.0443, -0.0312,
-            -0.0443, 0.0831, -0.0504, 0.00904, 0.105, -0.0595, -0.0943, -0.136, 0.0232, 0.0649,
-            0.081, -0.0396, -1.29e-05, -0.0568, 0.2, -0.155, 0.138, -0.151, 0.123, -0.126, 0.0742,
-            -0.301, 0.0208, 0.12, 0.0813, 0.305, 0.00914, -0.161, 0.0786, 0.0649, -0.221, 0.225,
-            -0.103, -0.0852, -0.0937, 0.345, 0.0917, -0.144, 0.0588, 0.0104, -0.201, -0.569,
-            -0.102, 0.0797, 0.206, 0.116, -0.415, 0.237, -0.0172, -0.0554, -0.00579, 0.0309,
-            -0.0511, 0.289, -0.246, -0.0304, 0.17, 0.0249, 0.109, -0.0196, 0.0557, 0.007, -0.0897,
-            -0.204, -0.0542, 0.0835, -0.0047, -0.265, 0.171, 0.112, 0.219, -0.216, 0.0551,
-            -0.0775, -0.19, 0.0453, -0.171, 0.176, 0.126, -0.0258, 0.0231, -0.129, -0.147, -0.144,
-            -0.228, -0.072, -0.0314, 0.0546, 0.273, 0.362, -0.202, -0.0965, 0.348, -0.0314,
-            0.00235, 0.256, -0.0783, 0.366, 0.176, 0.148, 0.084, 0.0324, 0.0765, 0.188, 0.36,
-            0.0999, -0.0854, -0.396, -0.324, 0.0618, 0.0292, -0.155, -0.117, -0.0156, -0.0218,
-            0.139, -0.0629, 0.0123, 0.0947, -0.144, 0.0456, -0.186, 0.0434, 0.0874, 0.0259,
-            0.0807, 0.0382, -0.115, 0.061, 0.192, 0.17, 0.129, -0.0602, -0.227, -0.0782, 0.161,
-            -0.046, -0.113, 0.0361, 0.0314, 0.168, -0.000635, 0.0583, -0.1, -0.0225, 0.232,
-            0.0339, 0.148, -0.242, -0.112, 0.158, 0.144, -0.0199, -0.131, 0.0184, -0.0455,
-            -0.00824, 0.0172, 0.151, -0.172, -0.103, 0.0869, 0.141, -0.0195, -0.251, 0.0877,
-            0.125, -0.182, 0.0695, 0.0238, 0.05, 0.107, -0.0246, -0.0269, 0.0506, -0.0589, -0.122,
-            0.0616, 0.209, 0.137, -0.152, 0.183, -0.143, 0.313, 0.101, -0.0753, 0.144, 0.0561,
-            0.0398, 0.0968, -0.0703, -0.164, -0.0307, -0.157, -0.0361, 0.0459, -0.227, 0.205,
-            0.229, -0.0902, -0.00592, -0.0317, -0.344, 0.0424, 0.0264, 0.117, 0.0228, 0.0324,
-            -0.0552, 0.0775, -0.0147, -0.0442, -0.473, -0.122, 0.0791, -0.12, -0.127, -0.097,
-            0.055, -0.0738, -0.0236, -0.0702, 0.0781, -0.129, 0.0682, -0.211, 0.0407, 0.148,
-            0.0446, -0.144, 0.0446, 0.213, -0.0456, -0.0253, -0.0612, -0.0459, 0.156, 0.0823,
-            0.279, 0.185, 0.0855, 0.18, -0.0573, -0.068, -0.000696, 0.234, 0.0191, 0.0737, 0.128,
-            -0.116, -0.118, -0.239, 0.13, -0.298,
-        ), (
-            0.0632, -0.0874, 0.148, -0.0731, -0.189, -0.0726, -0.163, 0.0538, -0.0166, -0.0672,
-            -0.179, 0.08, 0.237, -0.313, 0.352, -0.339,
-        )),
-        (16, 12, (
-            0.154, -0.159, -0.324, 0.432, 0.541, 0.165, 0.177, -0.188, 0.166, -0.0189, 0.374,
-            -0.531, 0.137, 0.145, 0.102, 0.417, -0.141, 0.133, -0.061, 0.477, 0.315, 0.0103,
-            0.247, 0.376, 0.462, -0.132, 0.279, -0.879, 0.59, -0.176, -0.15, -0.00359, -0.0607,
-            0.521, -0.183, -0.146, -0.224, -0.465, -0.297, -0.209, -0.0224, 0.149, 0.0933, -0.235,
-            -0.266, -0.17, -0.0244, -0.367, 0.131, 0.41, -0.186, -0.128, -0.229, -0.0104, 0.106,
-            0.507, -0.232, -0.558, -0.0581, 0.538, -0.00746, 0.0668, -0.0585, -0.0342, -0.331,
-            -0.247, 0.227, 0.37, 0.53, -0.12, 0.433, 0.369, 0.185, -0.52, 0.321, 0.219, -0.201,
-            -0.0967, 0.298, -0.0628, 0.178, 0.0995, 0.0521, -0.239, 0.126, -0.0253, 0.00143, -0.1,
-            0.405, 0.37, -0.0725, -0.0306, 0.291, 0.0655, -0.324, -0.377, 0.147, -0.293, -0.154,
-            -0.18, -0.348, 0.12, -0.296, -0.148, -0.135, 0.0969, -0.175, -0.21, -0.34, -0.18,
-            0.211, -0.434, -0.11, -0.0197, -0.125, 0.0567, -0.238, -0.24, -0.394, -0.168, 0.32,
-            -0.00477, 0.243, -0.24, -0.131, -0.0373, 0.191, -0.294, -0.164, 0.17, 0.105, -0.542,
-            -0.256, 0.328, -0.0486, -0.196, -0.378, -0.0853, 0.00711, 0.000566, -0.302, -0.182,
-            -0.21, -0.386, 0.106, 0.0204, 0.257, -0.325, -0.0365, 0.252, -0.102, -0.29, 0.0273,
-            0.147, 0.121, -0.0796, -0.282, 0.0294, 0.279, 0.258, -0.268, -0.248, -0.412, 0.315,
-            0.271, 0.0697, 0.275, -0.0726, -0.551, 0.112, -0.105, -0.0858, -0.386, -0.175,
-            -0.0682, -0.624, 0.0581, 0.251, 0.141, -0.295, -0.0792, -0.242, 0.144, 0.295, -0.073,
-            0.354, 0.247, -0.263, -0.0464, -0.311, -0.000434, -0.323,
-        ), (
-            -0.0413, -0.0176, -0.206, -0.0445, -0.162, 0.0398, -0.264, -0.182, 0.0356, -0.177,
-            -0.243, 0.23,
-        )),
-        (12, 1, (
-            -0.109, 0.159, -0.091, 0.237, -0.29, -0.112, -0.224, 0.207, 0.143, -0.11, 0.119,
-            0.268,
-        ), (
-            0.0713,
-        )),
+        "HjC/Kr6oSaarLYguA7Bkq4MluqnnJDmqZqz7rHGpqZoGqgQmHicEKu8g+y/TrqmtjieIKXitG60qJOWyGa+lseOw"
+        "ASzhqAwur60ZMC+pq689s1qtkjO5qV4x3qw8MBEuwyzOs8imAqoZHXIrNjAPsaalRjGjpx4u3rKZKYsbqq97pGgj"
+        "4qz/qignUh8bNAUq/bIAM7ixV63SMICsBC9AMYExqjDOLOswmSpjsmUwHjDAsHQukRs0MtEl2yTGsJkpWiwiMMcq"
+        "Pi0wKzOt3rJPM2y1haxtMFUmz7A0MQo0RbDarD2pvKq0r16yWZ55rrOoW7HjJfCtF6w/KSuUh7IVNY8rAa+rKVgw"
+        "ZKrnrLGv+ywcLQMvX6+1rZuxxCkErdiclC0Hs06qbZ74rV4nUbLuMLavN6GJpE+vqKswL/otXLBoobUrozGZrh2n"
+        "8aENMyIYG7BosT0oo67ILcOgQKzXsl8tUSkRtHQtOzSkKmSuvK8/KtAwhy2zsS+wbp0PMRM2AqcyHoguErEsoR6x"
+        "S6wprD+xjin/kraWdazDJNYdkquLLPgsc5aurHavMzAUouIrWCyDpkCgoSi3rD6slaiLIf+cUCrqrJkt26t0q08q"
+        "LyVgrNUroakSpA2xmKkQLn+qg6vkrGcrCa1MIicxwBrprQSkeygOrTu0ratqNkYusDHyKGMv8aqCLnspAC7Ura4p"
+        "NS7iq8+abKscJ7EtMieTL2skWKw8qGgrybJZtEggpam4KC4t5qsNsP6pwC+TKqYtT6/OrDyvkygzH2SoUygFpbWu"
+        "pSnWrc4tvaTHroAT56rpnsmVc63ZsKoxR6kHLCknDy6oKMEd+x9ZKBqpgZkPJvMsE68JK1ErOy3jrKmqZS+koocg"
+        "0yiJrM60PCoQp0EdqicmLpuqQ6z8ndwqtJt7LiMg0KcipF+pgKlCrfeuOaapr+wmF6VRpMikiaBfrQsscSw5KdUn"
+        "6pxJqfQbR6r2J2ahAqoAJpaw+6OGKgypHKPFqbwnabB4rKYfWKSjrioYoylOrJsnw6nAKMypqCxvoWIkR6B9JOAd"
+        "/B4vJyYvnyvoJGquLK5hpluiER0yLYio5Ku4obmkJqmYq3OrGjFRJrgl1pRGsMEtph6QKEMuxqdtsIAm1y5rpEab"
+        "PSafMcAf1q+AsUOwb7BuKv+zGC7nKkSs7LM1ItmokC/tsTAy/y/3sgoyRTBvpRou7iUfK3ErNaeGsbmwp6FdKJcz"
+        "cSxsot4uS60nqt2mpq1QrTyuNTKfL2Kxn6SLJ1orgaxDqIMwCjWnrs+Zza/8K7KvNqqqrOsqfrK3MxKn9K7qMwqo"
+        "/angLW+v+a15Mygzzq2yrXKmIKsaLQA05zBuKcyruDDqsZ8vyqxLNFWsLLCpLOG0/7C1pEqzC68ytIGuDbBao9Kw"
+        "vC41Ltmi8jK4rlg0srBjpyW09TNlst6njK+cKho0wrH2s6wqiCyxL4CylDM3tb0zXrCusO6tLqjcqOKwRy4AKkyl"
+        "yjBeqEs0Eh2Ar8ov1armMLk0d6i4Nd8YViwlN50qnbHQMIeoArOHKXqylS6HqzQeT7E2Leeu56ZqqQ+tnqzfKdk2"
+        "ZrPjLoOq2rDmNaOu5qSSNlcsP7BKMjQkY6/7sC2zOjIdsaywbi+9smap3bABsRoztq2AKgW0ryO8NZunbLIkMPwm"
+        "OKw6K16mPao2JvavVCs7rqckBanos8QswzBbrSUtnrBSsLa0lq6xrTaodaqSKFuv9CioMR6uy6cULasvoC4ArnOt"
+        "Sij6L10slrMLpB6pbyFOp3+y76sBLLkogrQGLe4ZISjVJlmrfay4r2yw0i/wq+qbYqmHtPGtBi85qeYrnbAnrAS0"
+        "Ga7qqSyokBkEMJ0fiiPgLu2sVqoCMAkpnyYHqSmwhS91JTogbK54qh8rlCZnrAmrTqj+rVakdrBwDJwmxadbqR8s"
+        "1imUr7qwACukJAYphKjPsWEsDy6Qrr6rUa/JJFOh9K2mqK6pPhGjKCcr66/lrpSdkinVLPsoDTAxr+0cl61eqseu"
+        "RCgnqPgm0yQVnJ8sIyGsK5Up6abmq3YwSC0Kq+ctQCVxLB8pXyvALSYp9bBSLkinwyPjLFeyea6vJF+wuSwXrzCk"
+        "i7B3MF2ooik/KH+sKisbJZSuVSpZssykwLB+LkisQypkLkwtDCfpozCvCqmMqWIqc7TrMogi/SwyKCCmCrPnMgGv"
+        "niJ4JUGuq7WjsGuxGLSsoTExObT0q5OxVSGSo6W0GTMZsu4vkqzEJxYmzzEJMTOsZ7RItV4ndR4tNCk2krA6sA6v"
+        "iiohtJStQaaNM0g08K07tPgzaDLQL5ywnLD5Luu0wjW6LVkxX6oiLZ4qrjHKK8qxaSvBrjW0oCylrnqlPTGltaIl"
+        "7DWCKpw0zzWnrEktEzQiqp8wHK1ALp8vfimcK5QjzyV9pjUyl7UGtqQtmS7tr+S0Bq1ENkOyJSkdtRQwBC13MBKr"
+        "8LAKNUY0bCmYKjg2WzEyKoM1DTSRsDywSigbrq4upLP6NWOp/Ta3tl+wMC6lrH2xdTR1tuAnFqAPqCsyiK2wqNso"
+        "yLU4LqmoPa40Ln60ZrXVs/ewwywlLgSy77KFsMevfzTttLC1aKTpKdotSbKTqpowCq+NOF6y0KeNKZQtmaQhIFSn"
+        "EiyDp6kr16l5qhkwSih3oQyvFxzfJdUrRibUrYGv+iQup78sGTSVLeemQyjosB+x2yoVJ3mp6Bz2p4qsMi+RsVus"
+        "IrC+LxWs2aorreGtYq/IqMCtx7eBqU6rYyxaMbAsZiTFJuqrxSzbsBc0ga47MF4vgTHsr3Kwpyy6KkIy2KGjrmos"
+        "KapZKYKYQab/LNyx1i08sB8u+qyjpNMs+iwHI4gnaKxRmZcwFy5GsAgyHy68q1UpiDP+LQYweKSrs8acTilWL3+y"
+        "KKpTsV2xkTB0rUul2CwAMA+tQK5dIIm0rKY2pJav9iIPMWiobqxdoSKk16s4MrarbqiGrN8goS/7KpSiHqxSLiSm"
+        "WqnEHzexvan5IKmqsizysPMtdrEANFqFoC0ssGwrzCp1IICqYDSSMVgzLC7vr68woDDvq7gzJiuSrfouF6jHtL6w"
+        "azCprVyyzaYULIQoXSiUMukohaFVMISwla8vsHAlrS2bMq+l6Z1QMaGpGKi+JtItAKNeJQcx/y3rr1MjeKxqMW8c"
+        "aC8IM5mrGi2gpgAvKqwRqxUyCSU1JImipidesL6nwij4KwoqkiscsPEr0S0NLM6rF6twr/2tpK5BIBOtC6+0Kw2x"
+        "dyu+K3cp46BrrCwxhKmUptMvUSg2KweupLIuLdaZqqrEIQwmfjEPMT2naqxgrYO0QBwFLHeTlKb0LRStH60zpqud"
+        "WrH5Kt4vLjAsKt0xOCWqsh8tUanDCqKnly1vLxosjC0CHXesCyydMtwrcidPnQWxhqJdKWOrjCnhLAysvbBWqhKu"
+        "eyzokm2kwy41JfWrzKTWKAiumSU1J1WcLymxJTyaxSLTquCsoyzoJQyu6CyPKk6un63ToZak1x2jKPmYfqzosDAt"
+        "rKVLJrkokyzyK6Yjmh7QrkGppSD8qN4vVKjKLY0pvifFq2ms5immrzqrZZwNJUiwwiqDLVUlwCkNlQamT7FoLhgl"
+        "7CwirNmqbSd7Mvak/CanpBMyZqtgLDcrqS0SMpsteCg/sMgsN6zRsOSxyKD2pIar9adnKbImjKg4NbKw4K+ZrL8w"
+        "TbRXNC4o4LFRsTEsGCjinpYfIqjnnEuwfC9MKvgmRi/Qp7CtLacIMXI0uS8+LIsphZ2zqn8wPy4CJuuvxaq2Jicl"
+        "FiEwpootIyhaIYMtjSRtK0yhpadAMDgqiSpNKAiYZKLFLZmvgSj+pLKmBa0rsUytJK9PI2UvYzHro6iq+CfeJFGn"
+        "o7CGJJgvvC+dpqyuVy3bLxIq7ipZp6wrMDD+uCms0TYQtK41+itXqS4qvSpfr08xp7S0Mswo35z9LOm1ZjRSMiQu"
+        "njNJuGwoyCdVuuAoVDX4tGk0A6IALikuRzH4rf0wP7S1MvMMtSw9lEe1qjRkMBKqiDFeuEojvrLgsi2yz7HuonCw"
+        "NTQ1sWIjzzAHuP+1Ra37LBqjHTJHJa2yjTQvppAp8q62s+YuOCzCsAGwUywwrOghmbDNLLCo8yXuIsgtXrOhOKgm"
+        "XTSKLFKfiqsXtGe5n7IUtGagJ7H1rfawlK1yo22XKC6bMaMdVLR2sqWo5rMxsG2pOjanqM0tia4ssnKvmZxAMhqt"
+        "KTLYLEGtu6nyLnAwCDH+s7wqLa3qsZanVCWfKaov5S5grIwkTDGaMRQ1CDMNMMysF7BxMAYvcpsqKy+Tk7SsNACz"
+        "Ma+2tJ+s4LY/q/ywALZErpKo2bK1sCCyjzABMTm07LXQMAQzQK9NtWq2Pq4iLHGz/qS+tAy0vC67LKowq6xMsrIs"
+        "PbQ7soUzLi5VN7GjgDS9NN6t96s8t++xyy00OduxKCwfsvWvfjPSI8SvnaZBNdixIay1L42xxjCTJMqyvKtfLisq"
+        "kjFFtqApzCxcpSaszqzmsS+kpjDuMcusgqtKp9EwZCTwtmW1i6gTMTiyFaxVNYkt7i3BKmKt7jPyrtOw16Sctakr"
+        "/zQeqEiurax1J2e11DAjK0+zNxZWJ8yyyyTOsi0rKzMHpVy0jqSPLIQwcCEzKFMtvysNsOmtNKXoMDsvnSppLsos"
+        "byVerSIpLyfasfQvlTH1LF+prK4TrOAmI6sSqEEuUCkbMIQsVjJBMiKwjayYMo80OKUoKFwoaS2hJeImJKfzqQS1"
+        "bq5dMeEmVxk6JKajuqMHuHGdgLB+KnAezi4Vr0yxuSAjJ9Ioiyw+LaQsTC8tK9gnTzCdLuqkXi/9rCunDKKBsAeu"
+        "Gy3vK5EuaqVcr4i2nSo6ItUpWawipi2hFqa2oHquc62NJZArlSrpqbilAS0BpEIkyyMJqVIs3Svltm2sFyiKKFap"
+        "h7WaspGu8yONra4vxallqvAs1y2ksGEtTDAULPGovBvdsaCqQqtNJU8v0q3eL22t1i3vsmiteTC2JB6wqKQxL80s"
+        "4rENKkWx5yxkFcQwQqfSKwMgPahOsAYwtSh/Mm6rHiT/r56siiQ6rRsnFrMHLlcrE7GcJHYsF6xEr3QcVR6cHsQb"
+        "Yyh6KRAz0aknMTmp+6iELMQmMjCYJZsp0a+qL06seh9WKq2uS6YwsNytKLG+LJ2wKzGQK8syNCeuqSagQ7LSKX8k"
+        "AawgrIEtbaz9rKgtGiVYr9Am4C1IK4qu9iQxJRuagimGJkWlk7H7rqAswDDIHU2rrjRgMPW0PbRfEtqzmakCpAyz"
+        "cS43NEWcArEgISSr7669r7wzNa1Rq6cosqa0qGYuki4UKEO0nam0sJmp1CtgIoKvcCjdMDSqfjD1LdGryq/+mkGk"
+        "QKjXJFOqSZ38mUEpk6ShITKqIC24pQ6gNKd4HFOcuaA3I+qr+qjnKXUpb6bTrSgmLR4EKf4rOqchL5CohyoxLVOk"
+        "mrZAKVgwpi78sNgyVChMrSCsMSs8rRSnHS7ps+Iwki47q8ik77k3rMyet7E6n3UrBy/Gthqv7a7nssSe9ZFTls8r"
+        "JDXGmrCuaqanMPQvFphZLjIsqS3PLUMqgqdqJLAnqzDYnuGupqhZKkWwsywUqJumriutKnomOKkRKiOwxiu4KY6s"
+        "dCPuNcwtQLK7LLopAzQwsESqRKmIq6kgJLM0DPKd1ygxLlKwYhzUL3gxTjAbuFWpdTCQMGiwXLCXLCIpwCj+rj0s"
+        "piyctA4yPzN2sua5tTQiuQKeJivtruCycLJJrUq05bVptP20WLObs4ekDLK7r2kw3bBlsQGtebKUosgrvjT8I+ms"
+        "3SZksNq0CC7QLfi0U6PbqPEqG7BKML0s6CUPrz+qGS0KI4w0zK05MNe5EDAIMHimoKKrNa00HqOPMxs1QqRuNHc4"
+        "nrSgMmYqljaDrRowvq79sPenZTGJtMGuqipgsV4suS6ELuiqSKnmtkOua7E2Ll62YSj3MRQxNLTpMCMnAi12rmws"
+        "uDBBNGMlO6MkM4atsiQJsDywl6vpIYU0EzOEJJGPRKpWsf2z6jMGNWyPPa0QrBmuB6iwMX6rT6xcLpeywjShs3eu"
+        "ubUvrsy01SwaMT+m4CTxrRWXujGcNjA0Ayrap3WyqTAdrjuodq+vpTG4US6WsRu0bzAuNpSujKwONKsuirQMmik0"
+        "DS6xokGxyK/Ys3GvTKS8MVGrw6rEqeCikLRUNCMxLi0zrCqvKbTxMgokMDGyKBCseS9KqqGogaxZtqKuhS/fsaGv"
+        "N7TPr3qd2rOaqNgwLa2mK64skazyLpCqk6n2IXyRHLfUJowzkSivJ3wbO62iMzUw4i8qLgSttTJiHCijPTD5NMIv"
+        "KzPNL5SvySkOLD0tvBHJrcUxT6z2q7C0aRv0r+wuSKw2oYAtuS2qHOEs66x/ss+mFifoMju4jyhmoIKox7FTLl0r"
+        "aC2MMCAoQS7sMvQ0bjFdNKKqnjIkNgyeYDXONvoo8SpRKUA2DDTcLSSldCwSMxijtq6HJhSyqyOWtNW5b6nfr2qt"
+        "MjU2LaQyazJ2s6mmS55LI660STKZqNkhLjA7rgUv5S6btNo1OjQgJTaexLKnLqAyIS/ZIKOxQbF6NAwwfrP4q6Sk"
+        "wi0SMmO1f7FptHIje5C3thywLTLKMAipF7SuuEwwe6UesBiw0JC3rgWvBrQTtaaxDrM4rha1cLX6pxUtDq5WKB+t"
+        "uKNcsRk2XzMFNd6wMK7QJguzh7gNsTuwKKafIk+x+LTVLx606jGHrhquFKhfqPGntStVLOErH7RbL5SvVrEDrkap"
+        "FDJsMXgy1y2+qfY1YbRls06w3THDregi"
     ),
     (
-        (57, 16, (
-            0.127, -0.0708, 0.0921, -0.0681, 0.124, -0.21, -0.141, 0.0572, -0.114, 0.0839, 0.0769,
-            0.216, 0.137, -0.192, 0.117, -0.0476, -0.0632, -0.0341, 0.128, -0.0677, 0.0384,
-            -0.214, -0.0854, -0.118, -0.139, 0.0533, 0.127, 0.037, -0.055, 0.245, -0.103, 0.0443,
-            0.088, -0.0232, 0.0987, -0.175, -0.262, 0.122, -0.0749, 0.0959, 0.124, -0.243, -0.139,
-            0.0183, 0.185, 0.123, -0.0227, 0.005, 0.0682, -0.108, 0.0636, -0.0186, 0.000758,
-            0.0155, -0.149, 0.239, -0.182, 0.0885, -0.313, 0.12, -0.178, 0.0383, 0.0624, -0.177,
-            -0.319, 0.0755, -0.307, 0.097, 0.124, 0.181, 0.152, -0.0648, -0.0131, -0.142, -0.0384,
-            0.0374, -0.0988, -0.105, -0.0783, -0.0197, 0.116, 0.215, -0.206, 0.0943, -0.194,
-            0.00856, 0.0255, -0.118, -0.235, -0.00683, -0.0212, -0.156, -0.106, 0.0986, 0.431,
-            0.147, 0.0612, -0.00973, 0.193, -0.00523, -0.0769, -0.0672, -0.14, 0.0786, 0.139,
-            0.166, -0.00638, -0.159, 0.0774, 0.123, -0.0157, -0.0789, 0.0555, -0.152, 0.0745,
-            -0.0635, 0.221, 0.0545, -0.0725, -0.00141, 0.0732, -0.319, 0.00156, -0.126, -0.00542,
-            0.135, -0.132, 0.192, 0.133, -0.228, 0.392, 0.319, -0.00126, 0.211, -0.105, -0.132,
-            -0.0308, -0.0118, 0.0493, -0.016, 0.0215, 0.0607, -0.155, 0.0575, -0.0146, 0.123,
-            0.00649, -0.0935, 0.277, 0.0944, -0.056, -0.0394, 0.0856, -0.189, -0.0105, -0.126,
-            -0.161, 0.232, 0.239, -0.0103, -0.18, 0.197, -0.0219, 0.0614, 0.033, -0.0351, 0.149,
-            0.213, -0.215, -0.0239, 0.164, -0.0925, -0.107, 0.094, 0.158, -0.193, -0.0629, -0.285,
-            0.144, -0.074, -0.117, 0.0408, -0.0865, 0.0306, -0.121, 0.163, -0.0909, 0.0361,
-            0.00165, -0.06, 0.0355, -0.0921, 0.0177, -0.0302, -0.0206, -0.092, -0.158, 0.0118,
-            0.0159, 0.124, 0.118, -0.212, -0.122, -0.00997, -0.0128, 0.0721, 0.105, -0.0102,
-            0.0219, 0.151, -0.149, -0.157, 0.0714, -0.0346, 0.0721, -0.0498, 0.0904, 0.154,
-            -0.0341, 0.133, -0.023, -0.0296, -0.0567, 0.0844, -0.142, 0.0606, 0.0768, 0.112,
-            -0.00396, -0.0688, 0.00339, -0.0417, -0.00397, -0.0116, 0.0741, 0.00503, 0.0555,
-            -0.0504, -0.0818, -0.0223, -0.0444, 0.0651, 0.122, -0.138, -0.0323, -0.152, 0.0342,
-            0.00758, 0.037, -0.0469, -0.0496, 0.117, 0.0835, 0.0296, -0.118, -0.0997, -0.0395,
-            0.00967, -0.0402, -0.182, 0.0597, -0.0468, -0.0311, 0.107, 0.11, -0.0776, -0.0997,
-            0.071, 0.0526, 0.0454, 0.0351, -0.082, 0.0922, 0.0209, -0.0177, -0.105, 0.0734,
-            0.0668, -0.00603, 0.0378, 0.0842, -0.00299, -0.0185, -0.0428, -0.0236, -0.0331,
-            -0.0877, 0.0184, 0.0639, -0.09, 0.0293, -0.137, -0.547, 0.185, -0.00996, -0.0171,
-            0.232, 0.149, 0.0202, -0.161, 0.0509, 0.075, 0.0851, 0.0666, 0.15, 0.0577, 0.21,
-            0.146, -0.245, 0.00206, 0.0857, -0.074, -0.00777, 0.0265, 0.124, 0.00404, 0.0849,
-            -0.0548, 0.0809, 0.0623, -0.326, 0.0279, -0.0279, -0.0265, -0.0685, -0.109, -0.000585,
-            -0.0216, 0.00182, -0.0879, 0.00162, -0.0881, 0.124, 0.152, -0.372, 0.0647, -0.257,
-            -0.428, 0.0903, 0.12, -0.331, -0.612, -0.139, -0.0967, -0.019, -0.0201, 0.116, -0.596,
-            -0.406, -0.00657, -0.0962, -0.24, 0.23, 0.134, 0.315, -0.168, 0.37, 0.349, 0.1, 0.176,
-            -0.104, -0.0998, 0.0984, -0.423, -0.0164, -0.412, -0.149, 0.152, 0.00539, -0.0464,
-            0.155, 0.0531, 0.0639, -0.147, -0.146, 0.0576, 0.14, 0.122, 0.187, 0.148, 0.116,
-            0.104, 0.161, -0.0838, 0.137, -0.265, 0.179, 0.102, 0.0584, 0.0249, -0.289, 0.389,
-            -0.114, -0.278, -0.252, 0.045, -0.13, 0.201, 0.269, -0.151, 0.36, -0.201, -0.128,
-            0.425, 0.318, -0.132, -0.39, 0.0801, -0.19, -0.247, 0.256, -0.106, -0.292, 0.195,
-            -0.243, 0.146, 0.143, 0.0619, -0.0686, 0.25, 0.0904, -0.0558, 0.0479, -0.0129,
-            -0.0459, 0.112, -0.0172, -0.25, 0.0162, 0.0199, -0.369, -0.116, 0.112, -0.0328,
-            0.00657, 0.242, 0.0468, -0.22, -0.0816, -0.0586, 0.0116, -0.0265, 0.0171, -0.0685,
-            -0.102, 0.0884, -0.131, 0.0989, -0.142, 0.0656, -0.031, -0.00367, 0.0973, 0.0208,
-            -0.152, -0.0183, 0.0394, -0.138, -0.0105, -0.105, 0.0263, -0.059, -0.258, 0.125,
-            0.116, -0.239, 0.0689, 0.153, 0.0899, -0.0398, 0.0169, 0.0405, -0.102, -0.127, 0.163,
-            0.0599, -0.136, -0.0258, -0.143, 0.153, 0.00223, 0.227, 0.0516, -0.136, 0.00304,
-            -0.0165, -0.0164, 0.0156, -0.115, -0.029, 0.0569, 0.0559, -0.0701, -0.0726, -0.151,
-            -0.107, 0.0202, -0.044, -0.00415, 0.0737, -0.222, 0.0107, -0.0451, -0.194, 0.0886,
-            0.175, 0.0424, -0.103, 0.0272, -0.108, 0.102, 0.0158, -0.107, -0.141, 0.093, 0.188,
-            -0.157, 0.0196, -0.0512, -0.161, -0.0555, 0.231, 0.14, 0.0561, 0.0721, 0.0526, 0.19,
-            -0.0773, -0.168, -0.024, 0.12, 0.166, 0.0435, 0.117, -0.0247, -0.028, 0.0689, -0.0282,
-            0.0331, -0.116, -0.0259, 0.164, 0.0901, 0.0786, 0.0781, -0.311, -0.0251, 0.218,
-            -0.609, -0.154, -0.197, -0.135, -0.215, 0.299, -0.142, -0.352, -0.284, -0.0252,
-            -0.111, 0.152, -0.0799, -0.115, 0.171, -0.0769, -0.317, -0.0845, -0.161, -0.392,
-            0.189, -0.328, -0.248, -0.397, -0.143, -0.122, -0.355, -0.115, -0.155, 0.0928, 0.0371,
-            -0.208, 0.0318, 0.211, 0.347, 0.0749, 0.0298, 0.0232, 0.203, 0.247, 0.115, -0.307,
-            0.168, 0.228, -0.502, -0.0535, -0.0378, -0.264, 0.113, 0.331, 0.173, -0.107, -0.107,
-            0.109, 0.222, -0.0572, 0.377, -0.3, 0.366, 0.0341, 0.172, 0.018, -0.301, 0.343,
-            -0.0897, -0.0424, 0.129, 0.528, 0.238, -0.0895, 0.0252, -0.0296, 0.32, -0.246, -0.183,
-            0.0377, -0.124, -0.0911, -0.115, 0.18, 0.22, 0.0423, -0.589, 0.25, 0.14, -0.104,
-            0.266, 0.477, -0.0608, 0.224, 0.174, -0.101, 0.125, 0.0375, 0.193, 0.0562, 0.178,
-            -0.303, -0.0833, 0.34, -0.129, -0.412, -0.391, -0.273, -0.23, 0.441, 0.373, -0.476,
-            -0.0109, 0.107, -0.0145, -0.0494, 0.0577, -0.0353, 0.0391, -0.0948, -0.184, 0.0607,
-            0.144, 0.0469, 0.0355, -0.0457, 0.0243, 0.05, 0.0357, 0.0541, -0.11, 0.138, 0.0816,
-            -0.059, -0.171, 0.0271, 0.0747, 0.16, -0.157, -0.0723, 0.0699, 0.0323, 0.489, -0.0801,
-            -0.0588, -0.225, 0.0632, -0.0467, -0.0536, 0.0509, 0.149, 0.166, 0.35, 0.0411, 0.132,
-            0.122, -0.0839, -0.137, -0.474, 0.0456, 0.0269, 0.166, 0.39, 0.163, 0.148, -0.0151,
-            0.107, 0.214, -0.103, 0.165, 0.189, -0.0639, -0.0743, 0.0994, -0.115, 0.00142, 0.0297,
-            0.181, -0.0399, 0.308, 0.00911, 0.0949, 0.0611, -0.208, -0.133, -0.0984, -0.0507,
-            -0.0833, 0.0936, -0.153, -0.0947, -0.0787, 0.0402, 0.105, -0.11, -0.0127, 0.0266,
-            -0.00354, -0.125, 0.000677, -0.153, -0.195, 0.134, -0.0328, 0.0221, 0.00117, 0.194,
-            0.116, 0.142, -0.114, 0.302, -0.185, -0.135, 0.144, -0.000575, 0.349, 0.038, 0.0302,
-            0.212, -0.188, 0.141, 0.185, -0.0289, 0.0263, -0.0921, 0.0659, -0.0091, -0.00741,
-            -0.00272, -0.214, -0.0246, -0.0269, -0.0269, 0.0423, -0.0545, 0.124, -0.0697, 0.0128,
-            -0.0103, -0.104, -0.0312, -0.0742, 0.0557, -0.276, -0.124, -0.0933, -0.0534, -0.0746,
-            -0.12, -0.195, -0.0141, 0.0317, -0.0912, 0.17, 0.121, -0.107, -0.071, -0.16, 0.0161,
-            0.038, -0.163, -0.112, 0.019, -0.0422, 0.0584, -0.28, 0.129, -0.00368, 0.00598,
-            0.0105, 0.0853, -0.196, -0.128, 0.0379, -0.175, -0.037, 0.000606, -0.0328, 0.0737,
-            -0.0741, -0.129, -0.234, -0.058, 0.166, 0.0522, 0.132, 0.0162, 0.0277, -0.0724,
-            -0.118, -0.00381, 0.185, -0.066, -0.0509, 0.178, 0.0836, 0.206, -0.137, -0.146, 0.209,
-            0.0326, 0.138, -0.0405, -0.0159, -0.0185, 0.0981, -0.417, 0.0449, 0.0351, -0.0245,
-            0.0187, 0.0169, -0.153, -0.208, 0.0689, 0.0743, 0.157, 0.0326, 0.0961, -0.0508,
-            -0.107, 0.0563, -0.0122, -0.069, 0.0285, -0.0477, 0.108, -0.0272, -0.0195, -0.00154,
-            -0.0048, 0.171, 0.0724, 0.152, 0.000214, 0.0471, 0.103, 0.0341, -0.0515, 0.0434,
-            0.00634, -0.0758, 0.0244, 0.124, 0.077, 0.0865, 0.0918, -0.0122, -0.0446, 0.0383,
-            0.108, -0.134, -0.22, -0.039, 0.0987, 0.13, -0.00712, -0.0511, 0.0336, 0.00368,
-            -0.0869, 0.112, 0.119, -0.0824, 0.022, 0.146, 0.0825, 0.064,
-        ), (
-            0.0641, 0.187, -0.324, 0.245, 0.158, -0.446, -0.194, -0.301, 0.0613, -0.162, -0.178,
-            0.0844, -0.0113, -0.0985, 0.386, 0.198,
-        )),
-        (16, 12, (
-            0.107, 0.278, -0.169, 0.0545, 0.36, -0.0804, -0.204, 0.0557, 0.0528, -0.351, -0.00512,
-            -0.217, 0.282, -0.173, -0.251, 0.0136, -0.349, -0.235, 0.121, 0.0965, -0.25, 0.111,
-            0.0991, 0.201, 0.202, -0.0961, -0.613, 0.239, -0.208, 0.411, 0.118, -0.198, -0.259,
-            0.0209, 0.466, 0.23, -0.474, -0.131, -0.445, 0.148, 0.115, 0.0273, -0.287, 0.116,
-            0.283, -0.253, 0.0623, 0.0498, -0.197, 0.0144, 0.394, -0.172, 0.135, 0.375, -0.354,
-            0.576, 0.224, -0.138, -0.112, -0.0257, 0.54, 0.117, 0.343, 0.377, 0.106, 0.291,
-            -0.193, 0.129, 0.409, 0.108, -0.131, 0.138, -0.258, 0.234, -0.0162, 0.0461, 0.0377,
-            -0.462, -0.528, 0.202, 0.104, -0.329, 0.34, -0.309, 0.429, 0.187, 0.0674, 0.0907,
-            0.0422, -0.205, 0.0975, 0.0571, 0.344, 0.56, 0.419, 0.0955, 0.139, 0.0544, 0.115,
-            -0.0786, 0.0711, 0.193, 0.258, 0.04, -0.457, 0.301, -0.243, -0.0881, -0.263, 0.263,
-            -0.0779, -0.0852, -0.184, -0.3, -0.184, -0.0697, -0.153, -0.0285, -0.248, -0.0288,
-            0.0566, 0.0558, -0.0723, -0.226, -0.0418, 0.267, 0.424, -0.0279, -0.174, 0.675, 0.173,
-            -0.0166, 0.128, -0.0872, -0.0826, 0.246, -0.155, -0.0369, 0.0535, -0.197, -0.34,
-            0.352, -0.144, 0.275, -0.158, 0.215, 0.0537, -0.236, 0.172, -0.343, -0.227, 0.269,
-            -0.447, 0.243, 0.167, -0.149, -0.121, 0.0473, -0.303, -0.229, -0.00557, -0.0956,
-            -0.432, -0.162, 0.108, -0.336, 0.00401, -0.384, 0.121, -0.0232, 0.0384, 0.0581,
-            -0.147, -0.0629, -0.462, -0.0206, 0.338, -0.426, -0.311, -0.11, 0.311, -0.0902,
-            -0.282, 0.326, -0.152, -0.0318, 0.227, 0.189, 0.289, -0.287, -0.0276, 0.0294,
-        ), (
-            -0.0217, 0.287, 0.16, 0.0734, 0.0388, -0.143, -0.101, 0.0897, -0.185, 0.0949, 0.111,
-            0.298,
-        )),
-        (12, 1, (
-            0.313, -0.0371, -0.156, 0.0849, -0.148, 0.118, 0.253, -0.0496, 0.129, 0.182, -0.124,
-            0.134,
-        ), (
-            0.0254,
-        )),
+        "Oi2FK2Of8KZfL7eskKTfL+2yvCgpLBEpzKiErCKoEbLasE4nbKzgsA8sALBZn4So4rF3MEavUauFLcctE5ulsdGw"
+        "Xi2GKKOtHqQ6LD0zry9yMoawNqSprPWqna32LZevVrRrMg2z9qxVL1gvRy2mLaAq4ymdLQusGqlyKNEzNK6mpR0q"
+        "C7KYLw6woaiGssatdqxwqQKmk7MNMsYs1jP/L5izRp+2MWguQS7krmK0tTRDLyq20K8yrPYzLCH5tPanQawkr4et"
+        "0iqKMIMwtiHTpe41qSnVuKi0fjDKsNO3MDcbLfmz8aqVLiCn2TSqpxEqXq51sDivZKm/Mi6tsC7LriYxvyVmspir"
+        "TCcXrWu0WDBRLXms6jDxrKwqVjNQqceqDa6FMsaznqxwK2+x4aZlLNA1O6xgM5oo5rDxLDg3irr9sjar6irno0Ye"
+        "GyHkryKzSqpiNzKrb6yOK3Itg6yyMP+wySolM9GwEikGKbox57JELeurH6p4MQYygaX/MjepKJ9xKuertid2riYp"
+        "HqDWIzsvpqx5rCIgEq6Boeat0a/qL1OspKXBJJUkfS1sLswVgagPH00oxSIerrCge6n3LUQsjS59qM6s9ahjpMaw"
+        "uyyMLH4hJ61hIjAnUaPLKpWpPjCFsKUlGKWxLVwxoShaLEmy0qlZriMxO7ExMFIuf7HiM3uuEKgUKxIrECxnMzY0"
+        "xyTsrEmvhKzbKo4z/CUHMJExLy3KsXyZzq26qFC1wiePry4ufK1OL1MtW6pFqIQtkiUbLxsqM69tKfwsUC6PqESX"
+        "HykBJDGwurEXL0mqRDBZoKwjRC/zq6iamauCK/yt4SyqLNGseC2yK1ShMqeOLU2tLivBrkyhMSBipHiwOi1srFgm"
+        "FCVCpHmkHS5xKgQgqqgQMQ2obSUqIBQwl6wjohIr66jhM3kpvy/PIhol/BWDJ1AuvSqJrKYeGCW3rC0qZC1EL/ap"
+        "aS1wKKYwo6v1HPkotKuxMZou5SklncMtGq5FIYQmUixaqA0kg6uPrmooIBm/LP4uXqLBJMgOAqYfLW8unKh4KcAl"
+        "DZcfqcwqr6dYoeWmPiobLbsiS6TiqqKXv64AITWkGadEHjmlRY+NGDIszqtPLU8g1CD7JpOkxKx1pNSuVK0/Jsym"
+        "8ikqKG6paS5sMWsvFrLFLC0xubAFs9smWjD6txWogrAUMuquYrF/L5EvFywIKgkuhzCSsXasGzPLraWqvaa6qIQv"
+        "RyowHlGrCppuMIakLbBuHkC3Ci0JKrmtRy5IKGambRqYLc6k9i3oqHSi7CqEsoMlGa5dMAmt3qvKte2sWS0PsCMs"
+        "pyc2MlwxxKK7o1osA6X/tQKp0KYpr/QxcDVbHXSyt64uJRYvljBmMdecgZr3KKosBCv3NFA2j7GxtF+1sK1JMYy0"
+        "pDF4tLArCLPIsDyuVzBmLhQu+6uKsoKxCCyqtrIwuRokLHSsHjBjNOkPbBhlNtgxNCBKLEWSPStUKGY02i1LrGIv"
+        "66qyM8kO7Si3Mj8xcK7lqkOhhakZtUAtpp6dL5itabHuLE+XGaq/NHCtrKspLDiyQah7KZUuzzCyrB+19LVPNISu"
+        "Nq8LrIsyNLJsrdW0iiRmtO0iyqpYKgmuZbMUMDcxjiF8p22ykDHkKEGvvLSCNR2xN5tIqMKvu6cBNdUntSgCqoUw"
+        "9y/fM1StIKq/rC40PiH6qtuqRCzTKHYvC7FVM4K0cjC/GQmopiNwLLGlJqVCpxQieK1CLUSp+7DRpfwveCApq0mo"
+        "2SxHrskoQpZQJQytwrBaLdac6S0eKH0r9KburSAwaTGQMqCsZC8upO0wipfsqa6ofCx8LF8sgrC8KjGwyySsnnar"
+        "Gi+vMFKszpZoq/QqBigypx6tfbJ6rr6odSr8Jwey8SqorEUlWZRXoRemgbBSJZITpSxmLqGtIi2TrH6gVyzFMSKo"
+        "fizpqFUwoawlHrkcaa32KfepASSeFPEmPTB6LTyumCsAITUshywCs2qz3S4wHPGwl7FzKIqrFqF2ImIipa1pJIgy"
+        "S6x+GtsclizHLq2sIKjgLUKosK8MpYKiNamuJsYqJS6NMIUrKig1q8goaSvuqSwwtKAvLdwyuSwrJWEsejB0q0Us"
+        "DqwfsmUjLyY5pwolVi4TrxspyaaqI1Ct7qR5L9kxISzyKHQpkCYuKXsvMi4ArOYrwKmPtBKxMK0DMvKzySu9sB40"
+        "+ax7Ma2zSzS6LhCyfJr+MB4suK8opQ6uKq8hKYEvhLPJMaEw8jGBrDAyX7F9KcIyB7BONL6xDzHNpEst0rHxrxiu"
+        "a7N5qKg1ZDTNNDWzSC7XrkIsNCiEF0SydDHOLmimBTAUtC40U7NnrgY2TDoQMUmqFi8jqbCjgSw0NR4uKLB6mLAy"
+        "xqkvrVss0S98MngnCirAsb0uW7b8q/04fzgCJ5EcQC8aMcAqXCwpNJGpUDTnMs42VLYhN00tyy8XLTGuwjJNs9Go"
+        "HKbIsAc0/rZqtm0xwbBJMxwybbfENvaqCLJBHaQ0kxwJM9+u0bSMNNU18iu6JaWtW7a2MyEsKbTGNVGx/x7MrGSx"
+        "C67LLxKy0qrCpnurNbKGNWWrU669MQSYyrJTNG2xEaaKNdy1gbh2sf6tja0gsHWrnLFBtU6z1x17McMapSmSoa2s"
+        "zShnJ9ymnaihKHiqUKNWrTipUKtJpaWxcpW0KewjjqB2LVOp/KzdLAesfrEdIhqwUKhOreQvLa0urYaw8SK0oE4v"
+        "Mq8/JBUwizFLrIapHCqvr/mwlKrLsYQyTTSwL70vHTDUq/sxJi3rKzOkzqZ4MlCuKTXrrQitf7IHNG0ojq0bNEMp"
+        "dTD7sT8cViqVKPYvLy7FrnCzJiwaqEKjfSjUq0KwOSyyrL4x4CgVLvmrMbAJLA+nszC9KReuqCzispmtua6AOIIx"
+        "xLRnskWylSu8LWUunLLPtaiogTCJrNwqKyzCrbqxMbBNqziv46ikIQ2wH62TLWIwVamgreCvKKseK6+nPi8rqHSx"
+        "05sAplCoky2BLJInlS31MHQhtK34rlQ06a6TrXow/Cb9IbAqyh7SJX00K65ALv6mUaejMSGpuq4uMgEuJi/IKn2i"
+        "e6xtKr6vbS9Kp1anPKxCLO0xL69bk2Aw1DGxr2KxvS0LLEQquh+/tUkvY7X9HISs7qQGqjgtaCW7q2arS6DIHPwc"
+        "+ZfvoF8cLa2VLNsztSiBHSwt6KgisZoy1zDQKj4t7CoTI5yrmzAbJ16wBC0/J1yoGZpVqvsucjANG7WtWy3InXev"
+        "mq7IrBmtIB3NMP6lH6X9q6cpFSRcK34vaLHeuBkxpaf9L541CanIL2awlSvLqB+sxjCFKEsx8SmoIwYwdqklKHKl"
+        "/S2vGvYvtij4KmUbjywEKCEmpS37HP+ph6IvrPovgqSDrtkveS3mrq2sZaUzpA2wsq7JrNCplq6gt7Eskyz0lD61"
+        "aSpuJC2oezAUlfOx4Cx1I+Wy3651qdireiFaqEipZh67rSuuIqE7MK6vvi0NoIowRqypJ7CyObDGJngszyg2Lous"
+        "jSkIKJUwFi1ppH8uESy3rjYqq6ybrQ+rmipzJoqs3zIuKaIu8Cqtoo+vsKhnLp4r8aGbMBQo2iuaqSgkV6oxpUAr"
+        "La17NrmpwiV8Iy8wbbRnIeuygBYvpOEvI6pfqZMnRrQELHCy56eJsjUqN6sMoXCyrSKBtEasMrEgJMAskK2eLdSs"
+        "CqymsUouwquXpgqpLbAAL7Az0K2Prs+s9KpbnZE1+aApLHms/ahfGUknVyn4rsYuJS7ZMdEspyWcL9syOK2OrAKx"
+        "76kiqdWqIrDFJw+0qKUKJFgpIKKmqFatXqyYLaaxFKyinIuwFhawsdsu2iK7MLcuGi1tqvmxaSqsrgu2jgbisFip"
+        "x6FNH+uunjGNrxe0obFqLDYi7C63KYmvsDO2MWepiK0VtJasrTW2sdGzWCU4ruAmJbRCtagxMTUeuOU0HaYkLOQp"
+        "0C18LWw1fzK4LXajzK2VssGq0jPBrI+sARiUpCcdpbS6tQsxODZtspI0e60TMYkkKSpIKfI00KnrL4gu3jCXrbwk"
+        "R6GQreMt/awcsdqxhjUHqDm0OjXplcIsOLCxMGOmySqYLn2dPa/5r36mOLMQs3sw+rEluJ4t8LT1JoMlHLLYMwO4"
+        "JTaEM7kowqpFKHqy8TLQMGqrpLHftT6yDLFeNLost6p0KcKuvrDjNLurIamYqTOwaLajotat7DLCsLYp46COriyg"
+        "FDAINJ4xGa0vMKcxtLAqlSS0cLMmMAswATD5rKo3rLbpJ3ExTavELIK0GLTuMKOmOaILszaxryweKhy2NTC1sNk2"
+        "N7EMMfCyljT4MQ+zGKxfne4o7Kwwsoec1i/yNJykI7gssFqzNydksa81L6xWslQxabLANAGybjEbLKu0jLAoMk8n"
+        "pLS5JIIqa60HNPiqSioTMca0j6q0s5Cy2K5MN+E1fbQCus204CQAKdIzhqk+t7CxQy3fsfQzVC49n3Kve7estGMw"
+        "Aa4NsEcuRbC2Khmn8LIBN+uyp64MNau2c6gOsAOsba5NsjqwYS6BqcSx4SqLssOk2C/SJviuoDOGNUGrX6mXr1yp"
+        "cg1WNMQkN6XqMUEtMbT3shu0AzCMo6qwM7Iksraz2qz6prWmwy/7p/K0ySrALLCtA7N7JpA4jK/pLdiffS0Nmk+k"
+        "8SvxqKgjRjCEs1QnBK3DqsgxYjCwsS0keC9tKgYtdbJzrvKiOy9irkIxaqgSpmgvkKoYssUvLakgLlal2SgpsN4s"
+        "NanDsq8sZ6zrKOGu4zDFo02wD7DKLpepWKQVnakTHCzyLrayE6ShL0+0mR+VrlisxibDsQesIg/+KY6oziZkoAk2"
+        "/SvKIe8oDaxZLAwhpSM/LrKwCbDdqfyfFavuKHis9qwFKW8ttbNPKzWrTCxTEQColLDRKDymW6zKLLsdjK51HAGr"
+        "UhcQLpMrb7FQqZ21/a2VsjyqKS5npPkt5ixvrY+zNy8yqbaohiizLUmOOR+FtF0tJrEStPQqkLINqx8l8iggtT40"
+        "6rUHNqUtSLHSLAkdQCgHLGuwQjIbMZWjAK66MWunSi2LMFItOrDoqTAhsKTtqYcvirFBMxwkm7Bhop6z9qwBru+z"
+        "4zB7rWOo+C23MhUoRyytKNigeDDWJvWkgx9cp6qtfTLnMYWwMDIcsOQwNDbosGAtSLBmKqQY5bAHMX62u6uVsPQo"
+        "hiwjJxGnQR7qr2qy9yo0rwcp+qFuHgo0STHPKagwGa0JKRkvU7AYsKIrCS3CqNuyJqUnNPM0SqjfpTWv2CnguGG0"
+        "hy8AqSO24jCFqNeobK0urISpe6yDoHWzSzBSsg4UaTBvIX4opygWqKcr7CQrtJApnqc5LqWyqClXKqOqTCt+q2ip"
+        "xKucJC2uHa6FqeCsvx3KJAkduCf2pWglzqonKWasMpwLI8YwaCHZJz8rYSxyreQxIq2iKm2pgKm6MKgmf6mUo8Ss"
+        "eymbryOxAi4OMz+liC+xsLwzRS/TnKAs+60mHNogUak+oDytza81pOUsFZdCKm8wfigGuKWoTSovrzMsCyiwLSm0"
+        "i7EYLF0sRayTrfGspa6tLIAxajBnrnep0SASLROkIqdHt9eqGCa/si2n9ZfAKvYvbaT2Gg4tLhalqaQhMSJMDbOo"
+        "Yye8LVKkCbCVrxOwcKCRswMyii7KM92dejMVsjs2hrAeMJguhKpKrhwufzAALvusmayur6swoSy8rZetnbNMIJ6z"
+        "BbAaqaopQrRprfYx+zOysAEiTbHgLnExKLHirKIw8jIYLvgwLygKswWy26rSMC8z7q6wMG8vP7BxJ+irBzAZtWQ2"
+        "nzIyKZI1LKkgrBmsvqL8tseykSc1Mrcp+qb+LRQoSC6SrhYuaSLPI5mzRqw4M12z8rTyNEA1o62MrKAybadxMCCz"
+        "tzHPIImzxbMTr8kzqTC/Lqwyzh2yJC82Sq8+MhowvrD6tCQ2fDQisy2wWCnPrdsoRi3rsWu1EazqsvCw2bDRLrmw"
+        "c7g3KB0orzE2scE2GjVYs2mxqamKNFc0rqWasCIt5zMvsIUwLbgkMxOzD7Y+t94x7qkDLKChoLZALSu2+S5zMBwx"
+        "kDK4tCu06jRXtxiwRDP2NJA0dLEnqCCorDB3qgu1xi7eo1Yx2LCCsNWzR7Vqt0WpGikYrmkqNLGyrPQnXjQ4rA8o"
+        "8bETsp40aS2QsYI0+Sm8NdWxkDFutXmrX7Daplwijrh+Lv4seqy+tCgwia6EsEm2j6/nuA8gfC+AHvKsSrTwqhWw"
+        "VigRscQuhzj4sbOuObQdJhCxXihCqu0rlazxssuxY7CsrbkuhyiuLN0q8DK5rpetHCyEtFshBTRvMiC0fizELEov"
+        "QbA5sDcuqaTPKOOxbbJ5MWImSqvRsjcpTLk/sEys5iiZnT63YLRWqZauyyqMrv0qHzRqL1eyBLIrtJYv4iQpuBoq"
+        "Pi1br6CuK6t0M2EwkC81tdSw9SstIMg05DF5M58y0SycsZuifC+bKluuZzD5MaIzUSnWMFKyTC6Vr5C1NrarMVEx"
+        "VrFhMEIxg7RktzAwlTjCNMkpA5G5GAeuJDLtqEU00bNWNUgxEDPIMkQvAqJZm0s2/hr/K2msYrQEGp8x2TBttFG6"
+        "h7Bgrfco1rTErre1pjTXs6UuNiFlLE40XrQPNWMxrq08NJYvPqNxM9UwtyZMMgew4C3DLYOubjSkNiKw/ilUtbOt"
+        "TirAs8q1hK8buO2zZSRGMRu4JCluMakxka0oqrGr2qi5Jbuwtq5usdOy37BYLJCuI7EpqQwxKaUQMZ2uULMfMFsw"
+        "dzEJststjy/uLxOxFC15Mzwvlq+wroOq"
     ),
     (
-        (57, 16, (
-            -0.0133, -0.0248, -0.231, -0.00861, 0.0343, 0.112, -0.107, 0.132, -0.0525, -0.0834,
-            -0.15, 0.196, 0.135, 0.111, -0.0922, 0.0797, 0.0498, -0.0815, -0.113, 0.13, -0.107,
-            0.125, 0.111, -0.136, -0.0388, -0.237, 0.0929, 0.139, -0.227, -0.223, -0.0859,
-            -0.0693, -0.0077, 0.0911, 0.0491, -0.0756, -0.00434, 0.082, 0.0853, 0.0591, -0.0614,
-            -0.0988, -0.072, 0.0426, 0.101, -0.203, 0.00054, 0.0801, -0.00655, 0.159, 0.0859,
-            -0.297, 0.0592, 0.167, 0.0627, 0.268, 0.253, 0.161, 0.118, 0.0298, -0.0177, -0.174,
-            0.113, -0.0366, -0.164, -0.155, -0.196, -0.0699, -0.196, -0.39, -0.0283, -0.163,
-            -0.0782, 0.0643, -0.142, -0.102, 0.071, -0.219, -0.0173, 0.0895, 0.111, 0.07, 0.536,
-            -0.232, 0.171, -0.267, -0.233, -0.373, -0.115, 0.0472, 0.0335, -0.108, -0.158, 0.0164,
-            -0.214, -0.262, 0.071, 0.0476, 0.0644, 0.124, -0.0453, 0.0241, 0.00418, 0.0825,
-            -0.0223, 0.0331, 0.0229, 0.0441, 0.039, 0.13, -0.062, 0.113, -0.256, 0.0655, 0.0449,
-            0.0785, -0.13, 0.0559, -0.141, -0.26, -0.0892, -0.129, 0.107, 0.204, -0.269, -0.0329,
-            0.0774, -0.0225, -0.0528, 0.0679, -0.161, 0.141, -0.0899, -0.103, -0.315, -0.327,
-            -0.0182, 0.113, -0.0622, 0.0787, 0.00279, 0.0988, 0.078, 0.269, -0.276, 0.0561, 0.267,
-            -0.119, -0.239, -0.0374, -0.466, -0.147, 0.0469, -0.0132, 0.131, -0.0409, 0.00435,
-            0.186, -0.0672, -0.00643, 0.241, -0.324, 0.0962, -0.274, -0.19, 0.134, 0.0775, 0.0399,
-            0.178, 0.215, -0.124, -0.0777, 0.00359, -0.23, -0.00578, -0.0983, 0.016, 0.0768,
-            0.0409, -0.213, -0.107, 0.0707, 0.368, 0.238, -0.162, 0.223, -0.0247, 0.135, 0.102,
-            -0.155, -0.0598, 0.0607, -0.171, 0.118, 0.123, 0.0236, 0.0616, 0.0779, 0.194, -0.16,
-            0.0508, 0.0573, 0.0109, 0.0897, 0.0522, 0.0286, -0.0659, 0.0846, 0.114, -0.236,
-            -0.0261, -0.00785, -0.109, -0.167, 0.0507, -0.0109, -0.153, -0.143, 0.0462, -0.0587,
-            -0.0499, 0.0129, -0.0505, 0.158, 0.0018, -0.104, -0.0146, -0.0279, 0.031, 0.0259,
-            -0.109, -0.00343, 0.0463, -0.029, -0.0808, -0.0411, 0.106, 0.0538, 0.0264, -0.129,
-            0.102, -0.106, -0.0834, -0.0161, 0.0339, 0.0541, 0.00273, 0.0984, -0.00202, 0.0382,
-            -0.115, -0.0565, 0.124, 0.0345, 0.0426, -0.104, -0.0913, -0.0101, 0.00322, -0.0147,
-            -0.165, -0.0184, 0.081, 0.108, -0.0333, 0.0686, 0.108, -0.0382, 0.0935, -0.141,
-            -0.075, 0.0501, 0.00837, 0.0419, 0.0207, 0.073, -0.0749, -0.0332, -0.0376, 0.00932,
-            0.0237, 0.106, 0.093, -0.0686, -0.00567, -0.00659, 0.0778, -0.0765, 0.105, 0.382,
-            0.32, 0.0884, -0.0903, 0.176, 0.201, -0.217, -0.558, 0.0928, 0.184, 0.0119, -0.25,
-            0.0101, 0.0653, 0.113, 0.0462, 0.0977, -0.0819, 0.111, -0.00858, -0.0234, -0.182,
-            -0.0577, 0.235, -0.0133, -0.037, -0.0277, 0.0714, 0.0429, 0.0624, -0.0192, -0.166,
-            0.0624, -0.0124, 0.0364, 0.0132, -0.166, 0.183, 0.298, 0.0559, -0.0377, -0.0856,
-            -0.0644, 0.0743, 0.018, 0.0213, -0.0801, -0.024, -0.0771, -0.287, 0.221, -0.463,
-            0.0417, -0.0389, 0.443, 0.038, 0.169, 0.257, 0.0671, 0.235, -0.437, -0.293, -0.284,
-            0.0893, 0.00164, 0.121, 0.303, -0.288, -0.142, -0.0693, -0.189, 0.108, -0.0135,
-            -0.184, -0.107, -0.144, 0.0544, 0.207, 0.211, -0.0461, -0.0965, -0.0111, -0.0233,
-            -0.0823, 0.0648, 0.177, 0.209, -0.036, -0.0606, 0.369, -0.00434, -0.437, 0.0762,
-            0.0859, -0.0898, -0.186, 0.0138, 0.317, -0.242, -0.0587, 0.142, -0.118, -0.104,
-            -0.108, 0.269, 0.191, 0.274, -0.195, 0.104, -0.0984, 0.131, -0.175, -0.193, -0.173,
-            0.203, -0.384, 0.173, -0.222, -0.165, 0.0877, -0.167, 0.462, 0.401, -0.231, 0.285,
-            -0.0782, 0.222, -0.0495, -0.0467, -0.194, 0.0489, -0.185, -0.314, -0.118, -0.165,
-            0.108, -0.0184, 0.0998, 0.118, 0.0258, -0.0743, -0.145, -0.0812, -0.00445, -0.0346,
-            -0.0432, 0.114, 0.0194, -0.0323, -0.031, 0.0425, 0.128, -0.112, 0.0674, -0.116,
-            -0.0796, 0.145, -0.00186, 0.0475, -0.234, -0.217, 0.0586, 0.224, -0.0257, -0.0242,
-            -0.162, -0.0242, -0.0442, 0.166, 0.00428, 0.0463, 0.109, -0.0205, 0.00485, 0.0646,
-            0.0323, -0.127, -0.0549, -0.026, 0.0886, 0.0638, 0.0169, 0.066, 0.0642, -0.193,
-            0.0979, 0.0133, -0.208, 0.0831, -0.0098, -0.0371, -0.245, -0.0027, 0.0412, -0.0581,
-            0.0821, -0.047, -0.018, 0.0493, 0.122, 0.0636, -0.0237, 0.0693, 0.216, -0.0462,
-            -0.0557, 0.0855, -0.00939, -0.149, -0.0641, -0.0665, -0.136, -0.0779, 0.0465, 0.0631,
-            -0.203, 0.0221, 0.0773, -0.147, 0.0243, 0.221, 0.0416, 0.00309, 0.0211, -0.0591,
-            -0.112, -0.0518, -0.0916, -0.116, 0.00989, -0.112, -0.0111, 0.263, 0.0648, -0.12,
-            -0.0571, -0.0258, 0.126, 0.0016, 0.0583, 0.00994, 0.0807, -0.0124, -0.139, -0.04,
-            -0.0334, 0.0544, 0.093, 0.0675, 0.126, 0.000526, 0.0195, -0.000731, 0.193, -0.154,
-            0.026, -0.122, 0.026, 0.0677, -0.308, -0.0785, -0.402, -0.213, -0.376, -0.0324, 0.151,
-            0.0341, 0.105, -0.445, -0.351, -0.163, -0.181, 0.0152, 0.0478, 0.223, 0.0334, -0.456,
-            -0.0411, 0.188, 0.0183, 0.48, 0.358, -0.343, 0.348, -0.155, 0.21, -0.329, -0.105,
-            0.285, 0.0743, -0.0716, 0.0109, 0.0126, -0.0346, 0.213, 0.133, -0.15, -0.305, -0.276,
-            0.39, -0.177, 0.17, -0.147, -0.204, 0.179, -0.00992, 0.0617, -0.0057, -0.014, 0.291,
-            0.00333, 0.0178, -0.00923, -0.0643, -0.274, 0.159, -0.0754, 0.0263, 0.00261, 0.307,
-            -0.0742, 0.191, -0.00472, -0.0652, 0.142, 0.00205, 0.14, -0.105, -0.105, -0.155,
-            -0.137, -0.101, 0.211, -0.16, 0.14, -0.355, -0.159, -0.301, 0.111, -0.135, 0.201,
-            -0.195, -0.134, -0.088, 0.428, 0.361, 0.124, -0.0804, 0.128, 0.011, 0.168, -0.229,
-            -0.174, 0.0969, -0.14, -0.341, 0.0798, 0.00751, -0.384, 0.057, 0.638, 0.136, 0.249,
-            0.0928, -0.0535, -0.246, -0.0614, -0.119, 0.027, -0.0231, -0.0393, -0.121, -0.054,
-            -0.0749, -0.135, -0.0484, -0.201, -0.142, 0.0736, -0.0395, -0.0993, 0.00338, 0.00929,
-            0.0258, 0.0154, -0.00566, -0.186, -0.0185, -0.121, -0.12, -0.0309, -0.00478, 0.228,
-            0.0737, -0.0378, -0.085, -0.0537, -0.212, -0.0466, 0.0301, -0.0119, -0.0714, 0.203,
-            -0.177, 0.174, 0.0205, 0.403, 0.0536, -0.257, -0.088, 0.0395, 0.0771, -0.145, 0.115,
-            0.225, 0.299, 0.165, 0.0329, 0.0442, 0.0497, 0.418, 0.0443, -0.0738, 0.271, 0.229,
-            0.022, 0.0354, -0.136, -0.157, 0.192, -0.144, 0.0778, -0.116, 0.167, -0.058, 0.0915,
-            -0.249, -0.00823, -0.236, -0.0286, 0.0641, 0.134, -0.0403, -0.0179, 0.0569, 0.0413,
-            -0.00312, 0.0128, -0.0377, 0.097, 0.0266, -0.0945, 0.00817, -0.253, -0.0199, -0.0157,
-            -0.0702, -0.0836, 0.0603, -0.177, 0.203, 0.108, -0.0286, 0.15, 0.225, 0.24, 0.167,
-            -0.277, 0.347, 0.365, 0.0739, 0.094, 0.279, -0.0449, 0.228, -0.153, 0.0841, 0.0536,
-            0.176, 0.109, 0.0968, -0.185, 0.0625, 0.305, 0.0273, -0.131, 0.172, -0.139, -0.158,
-            0.06, -0.071, -0.0234, 0.015, -0.0887, -0.0291, -0.14, -0.0889, -0.137, -0.0357,
-            -0.0259, 0.0153, 0.00903, -0.139, 0.0805, 0.271, 0.0907, -0.0397, -0.0245, -0.186,
-            -0.057, -0.0484, 0.152, -0.0516, -0.267, -0.144, -0.206, 0.11, -0.138, 0.0275, -0.156,
-            0.0757, -0.17, 0.089, 0.0781, -0.121, 0.0939, -0.016, -0.00653, -0.0814, -0.0291,
-            0.113, 0.108, -0.0903, 0.0659, 0.143, -0.175, -0.311, 0.0195, 0.0355, 0.131, 0.0563,
-            -0.0545, 0.00638, 0.184, -0.0558, -0.168, 0.0438, 0.176, -0.034, -0.128, 0.192, 0.133,
-            -0.0392, -0.193, -0.0702, 0.0213, -0.101, -0.016, 0.0286, 0.122, -0.164, -0.0798,
-            -0.0337, 0.0291, 0.093, 0.169, 0.0638, -0.0782, -0.143, 0.0943, -0.0195, -0.0569,
-            0.00532, -0.0908, 0.0303, 0.134, -0.0644, -0.0404, 0.0296, 0.0853, 0.0439, 0.136,
-            0.175, 0.0618, -0.143, 0.0595, -0.0536, -0.0554, 0.0266, 0.00193, -0.0111, -0.11,
-            -0.0279, -0.296, 0.12, -0.197, -0.0452, 0.0761, 0.0745, -0.0493, -0.0238, -0.0361,
-            -0.14, -0.0164, -0.0869, -0.0305, 0.0838, 0.0883, -0.0883, 0.0281, -0.0744, -0.0374,
-            0.0418, 0.342, 0.0565, -0.134, 0.0459, -0.144, 0.0701, -0.0844, -0.0623, -0.000465,
-            0.0794,
-        ), (
-            -0.00451, -0.163, -0.455, 0.0295, -0.109, -0.252, 0.525, 0.0863, 0.0848, -0.131,
-            0.0897, 0.0609, -0.0689, 0.00502, -0.276, 0.104,
-        )),
-        (16, 12, (
-            0.353, -0.03, -0.294, -0.213, -0.116, 0.114, -0.117, -0.145, 0.215, -0.145, -0.247,
-            0.449, 0.2, -0.133, 0.349, -0.104, -0.473, 0.355, -0.0491, -0.17, 0.0602, 0.0715,
-            -0.17, -0.113, 0.0113, -0.315, -0.00585, 0.422, 0.000953, 0.0635, 0.3, 0.647, -0.105,
-            -0.226, 0.0595, -0.357, -0.191, 0.204, -0.224, 0.0663, -0.252, -0.245, 0.268, 0.379,
-            -0.0417, -0.0984, -0.226, 0.13, 0.0545, 0.0595, -0.282, 0.196, 0.0782, -0.412, 0.0721,
-            -0.256, 0.25, 0.00348, -0.306, -0.374, -0.0382, 0.179, 0.151, 0.235, 0.156, -0.0647,
-            0.331, 0.0999, 0.103, -0.29, 0.0657, -0.0619, 0.249, -0.109, 0.0326, 0.0218, -0.114,
-            0.316, 0.0635, -0.0943, 0.282, -0.387, 0.236, -0.488, 0.359, -0.331, 0.0144, 0.0745,
-            -0.241, 0.14, 0.383, 0.349, 0.0702, -0.0971, -0.483, -0.0675, 0.4, -0.176, 0.011,
-            0.236, -0.554, -0.134, 0.101, -0.0101, -0.347, 0.0136, 0.173, -0.25, -0.0831, 0.299,
-            0.0319, 0.363, -0.262, -0.00384, 0.384, -0.0169, -0.339, 0.135, 0.064, 0.307, -0.243,
-            -0.0395, -0.139, -0.318, 0.1, -0.102, -0.431, -0.314, 0.0296, 0.192, -0.166, 0.273,
-            0.168, 0.0807, 0.0228, -0.391, 0.148, 0.16, -0.0681, -0.252, -0.0789, 0.196, -0.0591,
-            0.317, 0.249, -0.0432, 0.216, -0.157, 0.191, 0.0563, -0.251, -0.251, -0.168, -0.0935,
-            -0.348, -0.115, 0.23, -0.345, 0.316, 0.329, 0.21, 0.0849, -0.235, 0.0792, -0.0838,
-            0.189, 0.182, 0.305, -0.243, -0.131, 0.169, 0.0673, 0.0947, -0.134, 0.164, 0.467,
-            0.216, -0.144, 0.02, -0.157, -0.213, -0.137, -0.127, 0.0925, -0.041, -0.128, 0.251,
-            0.379, 0.168, 0.32, 0.0321, 0.338,
-        ), (
-            0.221, 0.367, -0.297, -0.451, 0.255, 0.163, -0.0822, -0.43, -0.0221, -0.194, -0.082,
-            -0.343,
-        )),
-        (12, 1, (
-            -0.155, 0.0864, -0.11, 0.112, 0.151, -0.0807, 0.235, 0.429, 0.0875, -0.106, -0.0979,
-            -0.141,
-        ), (
-            0.0976,
-        )),
+        "/Z85qruq5Cxds8okCjBnrj6kfax+Lh+mLCAMKO2wzZk+nmSvlizprrifcTASMa2uX6icIpomjay8NcmrvCRwqjqs"
+        "fyrAqRCzG6ziIm2gkK50MicpMDC2sP0s1qs/r7S0iqm9pjwtUi8lsqImdjEorMitMi4FpqkpPql4HxOvNqthpxKx"
+        "yKlalXCwLSi1r7ExJSqOL5kt4rEzNtYW2y7GLmamOaGpKXssyTMJsd+ohaPAMSmkZK6hr9Kk4yQtIiO17rKmIZ4s"
+        "/7KhLxG07bBPr5ulaa8ssYIJLakDsv8tKK7ILL8uRK/kqj+yqa0eqBSj/yf9o3WpcBtErSkmJrH3KW60q6YcGEur"
+        "NzhfrIIsN6mELSivb7A7JRoxeihkqlOtyTCvpCWc3C5MMrgt4SdQLnwv4StpKResKClbmMiXArJeMrQu7ivlLpgh"
+        "ACxdL+Kwwa2mrL8siDXxNVssUCqmLykubRpdsGO0kbBasP4w/5BZNC+xRTJSGv4z36wJq24lzBuiqX6uqCXHMG+s"
+        "J6v1nm4jdKnlHJOf4KzJqbMwBRxBLRMs9ifjIrQYaakpJBmyW7DBrbGvyg95qGuwxK6+r38jW56IJYYpwqwyrWoo"
+        "QilWMWm0NKAnGP2v7ypWsJsq5K2yJaCsdq+mIKsvMS5AJXOfX6c7IN8wkij0JBExhCyBK7SuEi6RGu0tCi7zqiSq"
+        "5qg2rEIl5CR3Iuesrazur0EsNbKmLN8qbarvtPUt6jCqsKK0eSkxMLunLimOpGSoEqRfssEo0CX8qpkWx6XOINKz"
+        "6bHnLMqsZC1GKw+xgZnQoeqosS0OqvkrgKQQs3gtICwbJVMpkLENnVIoCiTbqCssBi9gnkWtNSRjMh4tuqNsqS8v"
+        "YKXjLcindiDFpkcsV56PrEQpm6F0rHasLSbFLKMkcBeQMMOo4y0tqcoswiYEMLKthaXAqKybtyQaLhUtvqAXrJih"
+        "lawisBOskSpMLWkjHavUL3Ekuy0TI0GiAKrhH/qva6w4rIOnQqKVMO0pgicSpWokZisBp0KsjKw8qB6kUq2kpZAb"
+        "pyoxLXSrYQLTrlEkZCvxpyKhLyyeAH8eC6yCKIgYPqNJHo2lDKwCJU0gw5w3HIQYYqp1qQulmiT/osmqyyp+rWOo"
+        "FScyrTQlBizXpGgv+x4JMIkewC4tK66w5iWmMrSrrC9ELFCwFaVLLSMwBDCgLv6wRCYErj6ueSn1oJEo4C1RKC6p"
+        "nSZ1pGGlhScxpqSkLbADMa2k/DBqItAnzinoqUykErK4F46s4ikLt26prbBgLya0Qiu8KPcwWKS6rYizgLh2Kk6m"
+        "fa0Orxos5bTfpCarA7M6M+gwiLGBsWu17q4ntSmeXDGUsBYhRrPOsjalhbNsqOkyDDFQr+Sww40Ysfyp4LJntjMt"
+        "fK+aNJwwLSzbNLurOq8BM9mcUTGBsJMzeK7etioyfTOvq1CwmC7tK1KsAjBKMwaoOS6IsqCegjEVLx8sCC7PLWew"
+        "cS1ILsshpazhqk8ufKzLMT826ibsLyYkijK0rYmu0aV6rNqpV66eqeurNDAmrJqtkrWhrZ2pWimUo4kgT7HXNNSx"
+        "ZByksJ2rqqx2qVGU2K5BMdiolS/eNIitsxCAKBiwzbAAtYiywS4ttXMts69oOLslli66sIEmkaR2jH8vySPAsuWm"
+        "N6OaL06shK37HgSpJ7ANqwokhTHds08lIB8lr/+b6C7OsWyq6K18sWUnMa0ALaatNKpsMXisJaYxqZmssrFWrUat"
+        "UiiILwgsTa6DqSuhjy7QJYWdH672qxEiHawXsKCkFisCLkWtLKimJAysGiPUpQuiiy7IsaWvE6yZrheh/C7ZrPSp"
+        "v6KLseCnrqwlMjAr6K2yLG6cFSqJpMMrfKnNn7kdyiKyLvmpqqqfqWmrWykarocp/6nwpl8tvaxEsFAmwjBprgyt"
+        "lqSLHtysWChiqW0faaOOsXyqfCPzLQwiup6RI6OrHim8HMgmAqhMLAyxJCFeH4KtVa2fMZcwDq9DIb6x1y2MKKcr"
+        "ciptMVSkhqjEraknHSzUrO0peS0Ts6ueR6nvtJYvIqXuK9qoWRx6JmQvMC5Mo1oxWjCqkYux5yzxMIYyeCXpKhqs"
+        "ORjcpoOsTiN7MncmLalLLWqwY6yJGk+gVyWfrtujSacYpxEvHq8iLn6nNq8PrmYqJbNUqJCxhLEyJ+Oy163HpXW1"
+        "9S81qPatuzV4tyQcRC18qyezSCYvLHgxDau/rbsqlbSCsPUVPy+wuPQspbIcLV+y/axyrh4yDDBUNa8vVSwpNzer"
+        "fTMltI20ZDGCM3MomjB/qTChGaxZtDclBapEMcAsbLB7tK432x0xJUotqzAntxaxmzDwrwOtMB3rpPWv/jBcsD2x"
+        "PaZuNGg2ITC8MmQxzaqEo7UxMrFVN/kwEq94tLm0JjI6sPmwpTHVK18iEyGYrt8wMrGvNpI1KzaFqmoyMDD3sHop"
+        "qjZ/q0u3izTasLqwKzaYLhQyDjKFL4e0ma12qoqp9jSkN6IyJjGJJHGtuLLktV22map3NtYurrTQNcmt+Dbsszep"
+        "iTOAJAY1nbJaKL6pQTGsL/CnE7ClsXa1JKyzMIm31DdGKvusrbJ9OuetuLMqshMeZixZpPAvFSwCKrmoRiTlJr4u"
+        "+SabLkIqlSvbrcwkiyrXrAgrYSbbJZGkgqnfLPCoaaPsIcaqE7DiLiOk1SyxqjEyLKZerdEsk62IJkmk3i7YIDwu"
+        "L61TLbUx9K0IsWYwSrJeHQswdiT8nuAhDLQWsi+vkS0PL+2yJivxsMIvDKGSr4q0xxoDrtItpzDIprKvPi69sgS1"
+        "jCxWLh0qWypkNwcw8jR1qVYrgDLKMjIgnqyopyIwjDIjNCo0p5hHqKsLoTAaLp2ttqzOK5+qHzKYrq0zpbESI4Ep"
+        "s65vIh+s2h4kNyadAKOFLeeotbHfrP4vI7DBqSE0s6RWMLks2yr0J0cuXK2MqwIO67AXsHEv2qMULNEmhiZyLUOw"
+        "9Criqpkwx6x5JMEr3y+RLXAqlrJKNw4ykDMOKv4tWzBuLyCuqa4gKCEhva1EMYootjArJSqqsi9gJYgpiKPvpuOi"
+        "8qxhtHwrQa3gsX0f16hHqHYfETBCrJcsw5lfsYos3bB3qT2tc7FjrtaieyeQK1Gs4K9xKWIrAyVntOygaKZ7LdEn"
+        "cyzkq6ghn6+dKwixL6rln7OwiTErsawwGywsIpWjly1Fra+s/igwqN2rZ66cr48tmaXyI98rsKbVqvYwcaywMN+g"
+        "Wy1JLP6vKS5ssIwndipSsaGpY6wMJcCppqqUpXMtXCuaM6MsAS8UqPMubijkMdYfYTKjGDevAi6GsicpYjDcosix"
+        "YCTNLGEsjjQnqrijHC2Es5+lHS2LpMyz3q/lLeCqGyktoJcmBydCKjecWSX6qYi3Xq5KtEItdywSLc+ySTLjpV8w"
+        "L6hFL7o2NbCJpfkyxKxbJUkyga5EoLCfWqhMsFyoJxrSLHwnMCvtKj8kGSSlMp2kXq+kqH8trivSrVcuDqw6nhwo"
+        "T6JbrGCu0CiErHihLijNp3+kXaW9ocovWDCULDKvlCE1K+EuPS3zmNkoFKpnK9Igkqsqqa2kzqnDK4Id3igrqxEv"
+        "Wx/XKkobUaqorHEqUyxWoR2sXaIELpen/6ysqOsslatqKGiwMy9SMAajwijzqmgyLa8QJaExHKrfMBOhWrTeMw0s"
+        "t689rve00CSuLXi18qv+q4cm9LeyJjSue597mjUiQqrep8wqRazoMCOxUSkYrTi2fy9WLHAttaNSracrFqz0ro6p"
+        "5yaiq20sKCq9MNqsSx41KAkoPShnr8AmyS30LAyc0xU/rWIwjaPtn2yshSv9KwkzWaftKWYtP65tr+AwyCgXJV4h"
+        "RS9hqCYt+SkOr4AxjzIjMJIxhjRgqm44KSKCLkuqD7ettckviq37MT8kQjVENFw2x7F0NGohITXiulCpV6WRNNSy"
+        "PCw/KiGv0C7kMc2s6LVeuOYsiKDqMHQv/jPeMAU3V7PGNWQw8zQzukKsALFqMkKyrhxvMhGu2i0RNBOxYLSFMSWy"
+        "qCNAtei0paEVM/csiTbSKO0vPpzGmGi0vbSZLFEhPq2dse0ykTLstfSxCrVCpiyv2bT3s2M0J7cZLDspo7OUNOMw"
+        "OqU4t6iXTS2bsoUrCy3xq1AsMKQipbo0SC2KK7OuGyPqM5W0ryTksEgvwioHNPC0iLGuMBa0OKDIM5OxyjDQLRiy"
+        "lqSOLOawAC3rLMYwsjTBrBUwkzAVKX6yYq5CLC2ysx9KNBAo0h1fKRkppi50M8ItK7VjsbOxnK3ktBa0QbPDp6yz"
+        "9S9jrIYvijOTtDct8igZMmCwxStBqpcqAKArqdmq97PFttM2dq+pNZy1pSjVNbeqz6xPNxGnXrSYsNyxErQ1NfS0"
+        "ZyhTtU40B7b2tJexUqDXNDMqyTQJsvI0nLVjL1qwGrW8qC+msjI5OXYpyKsuLdOsv7SiKrg4B7QanzM2tbEgoBqN"
+        "Wq9ZKqAsJ6zqsn0pu7ZqpIcl+bXuLnCqgTFRNREtxZ+SsCk0NSk5sAitZbJJrR2zzCbIsvIzy6Far8OsUBextOIn"
+        "H7EtLNaw9iouNNUwy7KasCyNZbEUs0QmUqLosOiwrTJZsrwso5ruMC8lLyvaJCux+SkBMH4wPitpsrIxxq+JqJko"
+        "Yq9VsHii4K2rsjqneqyzpkCafy6GKlYehCFGM+osybEHH4EqPCvOtD8o2aptL66pJyuaLJon0yitrGGsfjHdLTis"
+        "lLDyI0wsSR2eJiiveqZIoBo03jBBMWYt3iU7MXwUkqQyKaol5adIr1uxl7CBp5QGA65GMgAs/62Rr04tb56HMckv"
+        "mCxbpKiy/SXAqV8slCOErT6ozqRbMCykfC0OJAkoC4SJJrkwLi1Drq+m5SsnIH4s6iRnKIaw9h4hKRKnArXkrQqs"
+        "La/EImCqKqszKXSx/66CJLYtDa5fK4Wp0anuLc2sfa7NMaqw4i0tomaxc7A6rNYw5iymHZ6scDDpMXimdqmmJfGu"
+        "0bD/sCItJyqSMAqy+Kt+IRKi3ygyGMSsFS/SskewJKTKo/UfG6etqJApG6wQpvWaD6NgrBelNC7cr6+n66+NqAES"
+        "mygpKWcpua0dqmSq0K1msQgvYKpjpSO1xLFfMiWwmq82qK4tTLjmrvQmNCmCoTKpTLF6I9scErLcLpIwQirXqPWp"
+        "ViNRrPYrGbCnpJ+raKuarDgfKC9gpmSjla61sdaudqpYpgusqTBarZ8tWrQkqXEtYrRTLo2vWCXNrYAqHKtIp7Qt"
+        "MKUnMHKzLC5NsdOys6z7sI0ZFbOWKyAzCZmkm4WwlagmKPqqaq6wsp+vVbTMsv0wxKyuMNCr3ahAsTKvaC1vqskt"
+        "D64urEyyhaJoK+SmOSRYMY8vPir5LqwUNrElr2moY52zLPCfECxXMeQiwSC+J0uubZy4phKr7aY+rRGpE6wTstcg"
+        "eDCpLJAZEirpKS6l0ia6uM6ZwjAqKfwxiyIZMDaYJK28pNim5CskML+tDZxMMm8kICk0LfWtUKMprG+fs6KsuvGu"
+        "Fqy0J7kqlKxVqrghaSv5Dpst7qRfKgAfPqDpJkqmHCh5IgUUoSWuq7ON3SydMOYpPitmLKqwD6orIOAxhS19mH4u"
+        "+7UOL3kdm7BaKVEjSCxBHj2wOLE4LyE1hqygtu4p1itfMPWv+aqHJk2vma3uKqWysq6prZ4tArMAL8wvWbD+s0C0"
+        "Pi1Ls7GmiqynMLspCSsNLxYlOyguKC8vHrYpsMqwWrRmqoYtFKxPpFmv4yfYtA6zQbbINEwotLKzNbq08CzfGIAz"
+        "Uq/Lrq40mDZ4L84rDy0Xn8au+THhtlm2OCCjur0w/S1gMqSzHjLwMLKv+7DLLRg2iDFMrr8w5C5MKQCwbTNpNBY0"
+        "OTHeqU0pQS30NRgwtSUmrewutitvJQ8x+zEjqDupOTKWsxIw/i5KNCavQS/wKa8pJ7RBMa0xQqyoMK0dPTMpo3eJ"
+        "LSICMkuuwTdjJmMtRi+EKX4pujH6J8mlZStareUlFCS3tEQzvylKL+cx7pzGNIgpvp31MmUyryzso60yPa1QLd4q"
+        "7qQ8sXq5jTDHnB+xpSyKMvEw3SpBLO6jfa8Mrc4x+DFQI3Kuq7XqLTohFzIwr7Mm+aFCsxotkLOdLeir8BUkMCIq"
+        "9itKNQYggiB/rhUwm5jmqlKwV6ktLoc0zqJPKQqxLq5CLRO74CjeMoazzjF7trQsbTEstnGyaimdsmIuHLIsNdu0"
+        "ljD4J3Kz2ByHsT6xH7Jsq3c0BDDHIbw0nCpnr1MUJ7LKtjwtLDT3tRyyrS6eLgoyv7IsuEs14bFkouuroiVprrKt"
+        "1Sz2p06soqgKM9qxJa1sMXsyZKz5K26vkaNBr2guG7AKsCq2A7KIqvgs37YXLK+mQCUXrSC1CKwnK1aqP6qGtU4y"
+        "bSzuLZwuZibGMSitRyzpMAWYSzMxrHqtvCMGMhCwD7LnsJmy4qjwpdI457PBrbWyKTU5LYWwFi7CsHwxOTScMfQw"
+        "sysVrbozq7AAL8ogka2GKIUyCy6YKrAts7DVtdIpz7NUuDawbjMotcwtGzdQqN+xPi6wIlUzWabnrJOsLqvssegw"
+        "ojAOMx0ZoS8trJei0i1pMsiqljRmmGkzbzQwMh8xoipkNukvQqjgqRwzxTHOK/0uaCbArAmlVbA5qQezhxi6sbmt"
+        "9bFMtHWz0TDMpfuo66umqOMxm7JMMNGy2Kx2pjkuP6vQK6urQCwNrqquvR9pMP4uo6jNLIGwbaY9qAatLC9CtOWq"
+        "oTLdr2qsIbJvMI+uaLLts3guqrCdNC8r"
+    ),
+    (
+        "abBMojyyh6xMq5woOzWJLFAvtbKTsj6tqzBLJVSQu6VtK24Xg699sGyifzChpNgtGahJqWeuRq8ypsowSS8yqX6v"
+        "MaQ9sGOnL7Lfr7wqDS9jIXkwj6wbMK6dsqdHNJkwPTL9MQw0WKhJLSyrODXgqv2wpqtLseCt/aYqqyWrPKv0tEGl"
+        "k6KlKy+xLLCrMf2zxqcBKPKpoy2AtTSpmS6ytX2YFqs1NWytFxjZrWcwTaQ6qrYylxTMJtOymy/2MEukdLBPtd0y"
+        "fyq1pnOvNrYcoOazEIeunaMpBR6CsS8xsrH1LCguS6yuLjMy+DJ7rq6tA6qULYOtUDDSsA6xMLROsC8xDbJAKwEn"
+        "vK5Trb6yW6BtrdcvALHFJGguyjFeLyCsPSxDsoqy5bAvsByvoDKSMG2d+y1OrNGmvyz+Lw+tJq2rMS0opK6nq1St"
+        "ja3PL9ywip2zJQsxVCsgtDIlJjgfqJifJC/CqByqLSYaqBWwfbF7KGgwGjKJreYlhScqtJWwIq+Cslanka+Lr+Gu"
+        "9zHoKZ0mdhxwquosoiqiKRUwh7Csru8jwCoYp3kwQCViMQwxJyRMLJ2njBjTJOSkw61orF8o2yoopCchaiAKqaKs"
+        "hZ95rO2rri3nJ1gv5a4oNDgcQaBIqYms460QpCUqJzdBJUwpGiT8MHQquZNNsYMu76TRqdYvIizgrt6oHCj5LPku"
+        "q63ZpAgxgbC+KJwlLDgQMGWowyYmKt8nfqxHMuKrORzQJuEsrS/dpqgmEyxxLsWkISr6pBMnCiaipAClRTRlpcck"
+        "SSvEKCOrfK23LJKqmC5eJkAtRqj9JOKmiabupkkgbbXqHJ2ulC0qLSElc7Q7KWKsfy1MKvmnLyxeLXWqxZ1QJN+p"
+        "Gi2xIvwutKhjruMvyqr0LAQsTS4qMCmpUa54p4eohR/zLJasqisTMQawr6QAJQ6v/qeXKRicjqyRLlWweiafqNSu"
+        "jrFnsIcgaSDlnNmki7D3pA+mCyrOLBshtRxkoeAVESWkqGQtAK3PqkumJyITLTotOidGoGYqZ69Toe2qmSk+opUZ"
+        "3yyPq1ik2idMsqSgzicXIVUsCbDgJNep1SCmnzemVi8aLBWpkKkiqGqvJCNZLxQgUSafLP8uZCW8qzurfaUBrLmm"
+        "oaY9MN0uRi4LKH6nSCVtLBmw+DdrMGa00STLLLekUrFRq1QqgCh+LIQ0Iye5MSalJDGkLU6xKiy0nzAsY62zrHAs"
+        "eKK4qhCpyaajso+i27FdoWooWKhhKYwurSyzMAAp3ysrrfSZRC3bskQkjqH1Le0uQR7xKeAt0qqupwYm7jErLpQw"
+        "EqRcK00XzCtBsVW0Ga0Wqjmh9rShsPMtnbERL1s0VbamrjAmXq0AquEy7pjpo9AoCiubq/2x8afjrCWtfLUWN8WR"
+        "TTKwtD+0arZGMRKqlC1CKG8r3DGnqDgqA5pFM26y87JesLMzRDDKqjAmIywcrRcu4bCrki4wkzQBKjGqZDaIreus"
+        "X67yL52wG66orNOx9iiuM8SvY66rquSsnKTgscsp6a69JL6x17NPsEgw0TTprt0lzyx2K5evc62AoCaznaumLNMy"
+        "KilgqtC0TaLDN1qujjHpskyyLSxqqlQtLTtiK9at3y17KEkya67jrKaxabGBqGKo/DGbsQwpVCV1MFaxsqrQsQsZ"
+        "GCo5LuojATTMqIAhGSlsKoApYK5iLVisFq1BJhkwiartrSsgTa2sMPit1SrurUso9qIVqU0q0KyPEpemA6wzKcQs"
+        "/TBcrl+vVy6gIK6qoSVCHBwrjCQVKqGk5anAqwUp1SaZGDYpdDGtr74ugir+LhYsxbAtKwewgim2rJIltapYr36w"
+        "6CItLrSw7KYYK+OrD6l1rqOhHasaKZmp2SvlKYomzjDur7Gu6y3OoyIk+68GKC4t4K1OqnUowqk/q5MriTDiqgSt"
+        "5zJgrJctICWRKq8rzrFzL/AhSKQsLJWpca69G7mmI6hFJjSs2iJxLCut3ytPqIWvLidKLiysYKsQpaQwOSSZK5qk"
+        "T6FVLJSoxK06MnAsFimFJhcrUKzRHAOsnK1eLsWvoqj9tQilK6kzrV0pYi3VMoMsJ6u9reecbiwtoSc02Sg2JLer"
+        "W7Cxrd8peyh6IZao/rNWpw0pdCRULisxuSfFJk+mhCiWpjAtdhbnMLqRabDEJI8rnrPisPutUa4uMJepPiMAsckk"
+        "+rKVJL8yHKxjL4y1rbWzsOqsea6sLT0uEDMANk2oCTCqq92xqTKpMTuz0DPQMM2pRDSzLmUyqaR5J9svWKMYMR2w"
+        "xLDtJKknYq8fNPQll7PDq6YpNLLGrvwl4LfWsYEl1qj4r+Qv6S2gLdkvF7aNMBQxCi63Mp03SCUdrd6m3LOgJuA0"
+        "OLUXLXwvO7iPrKOg6jHBqSUyy6z7MkMz1DUvpIMtGjXKLh01wbWUsSmtq7A4rVaVJLUiMEo4fzV0sJKZKTHRMcYn"
+        "RzIdKgqwByKJG4+uaSoorriwhqdFs+4wcCwXrgSzQyDjrVo1zju7MLCvjzGhLnAyRaxMsSup3TRTppixDjazo1sk"
+        "ALLvMiO19DVZqyCtrjSXrV6ogT1cLvYsLrQqMfokCK2tsAe0cSybr4IdmR6wLhmzgi73OeOuuzDNLrUvhqdhL1Ai"
+        "gqZUKM8oBi1MrTIv4aUsnIase6U9LdQr1ylRLAiosSyirLKmjC6oJSAwGKvHKZ+ZRi9Cr4axFynyqTaoXzKNq9Cu"
+        "CDORp+qhrKy+rxQpRy3lLuEyaKEeqaexcK2otGkxJbZDtC+fE7H5r+ewTrWwqwAxPS1FrUqb6bGpMpCtELKLI5Ap"
+        "IixJLbUwlirVJz8vF7GhtI8plapNKsqp8Cr4qwcsvqApqHeSlKbErbat3iLuqtMueRWOrJ8rNizKHUqygzPBMGek"
+        "DqWWKCEk9zVUqE6tgDY6KuovwTWArZusuiptMS2tbxk4raKk2qKDsMun3LMQoIww4qnUKTEkgC9qq0+y9C2lr7ch"
+        "jC93LGKjayV6q5CibTRVrKiq5CIIJfotpjLML7GsJS1Qp80xTqhApH8wVaq7snUr36i5rM6MoKpzsGCiu6ptLruo"
+        "8C55Mviv/aeGLJOt+yxMLzaum6mqLjGrmy0npEmtha66rf0n7K1KoKAtmy8Jqc+vEK52MxegPjD7qmmw8yiJtVWh"
+        "t6mqI1akfys9MtcuNCTFJVYk5DSyLHOs4JaGLIEtlrA1pKgsMi3eMjQp063wsk4vzagzJAotNSsxJbsm3J+WMEgr"
+        "fy/XnG0q4qWFruMsNrCErJOuzy+hsFqgC6iSrQYYkhSxIJohlyzRIxkkragsIu4zoyzzseGqfCXeLAQuNDBDMzQq"
+        "XTS2rckvJScfMA2s66BVLZovfq1IMGYcMymtr2+gLDBELowoyDBFKHSjeCr4JD+vnLSZLx+rlihdsEkouCSkstwr"
+        "Ga1cscMpGq8DLDKp2qw8rwgtnyYxJzOlJSsDtC8ZVag+KuubFSWmIQ8sNCcnLOSl8yhKp+qmNawMK8YaQ6WrrG4q"
+        "oSCoqagvdS/EqbsZgSykqkut8yi2Lu0tuSu0LTWcCCJlLkOuLpmYqxenIq6jqKctN5g/LJ2u5iJUnJWnx7Unp7sm"
+        "fa1NrPme6yoVrEusRq3WsqMrxB1gL9QspKadqvyt/DD0Ja4sMKRurw8chrRULPspH6vtqhYzUSI7sTAwYyZQKyQs"
+        "ITRrrlUoXas2teo0CC3frPyoda6aMU0gyiTOoZWzWy67HRam0CqgpCgr2ykqMCmthKkoJwapTSkwnP0YWaQJsEOz"
+        "cCvfsbGpVLhirQw1/a22pfkiUygoH9Mw6SBmHwQuH6/YsOWxSrKJsumqzagKpWghiB0TIySjK65jJEQo/zEaMeis"
+        "YizCIWwQ1SXLrc6q16m0I7cwjq/tsNCt/ilXLqszGba7ND6rerz5r9Utm6AIJX2vdS8AM7gwUayos8CiS69eLHIq"
+        "lzS+teI0hCSzqXw0ALbNMsKtJL2QsAA0sRo+H2Mj2y82MlQzpqsEtMsshK4ALOstwDTEtLI0wLXTJU8z1Sx2LYIx"
+        "y7WmrqSveKttI+oqRyzKLXwsuC5QMPUtBSDlJW0xMzKutKCsRbBOtFqxfy8GrIItM7h1rQ4afKxwMcWtla0/Mt4u"
+        "AS2utp0y6jFIsFW08bSJrSguv6YpMHCx4bAFtLIvmSGUqhgyS7UgqeOtS7I4sU+xK5yjsFw0iC7+mvKtHy1CrhUq"
+        "wDRrKS2szKojJTwxqjT0Mo0xGKkjsNorujNiKgc0DCywsiMwxi4fKM+zE6qqKZ0nGbJtsHy03S5JMEux/6Rkre4u"
+        "Yax2LxE2tavGMua0lrSdsOi0iLWqLuMtgS9hNZKiIahULaq0sC7DNP+0DDmCs6+tHSx+M8wsRaueshs03CwOtQ2x"
+        "1CmEsHqvnLe5NG2rCDMdrIoxKimGqUS2Fql+NGCpZbEIKRStjzWwremzDjlCpc0suDaPrygwIDUILVclZ7BTrbsv"
+        "GDfrsDeydK5+qL4wW6dZNGasCCf8M+sqXDbSqTedMi3vKAizwbLQOOyomiYwrVgvdC4nrDCzwq2lnzkjfrKLsZ0V"
+        "dS5aLHWt3jSVnAexxjBaNmYpaC3SNjEsG7C5lB4xOq41rjGrLLpwNoWuDS6Qrgwsba+iKCemoCRwoXcpRq6GMT2x"
+        "ESyTJ82wd7IyKqku66nDLe+xUbcSNL+tB6NSnV0nDa7WLpsw5bWnnYSvvIoMq6Wxf7Owsuuv37BLrCgtSakAsn+v"
+        "uiKTJq+kkCwBK9qjJ6uJLnEpwa65E1EuFi11Lesyqy0LMEsqmSx+EnCuWSjToKatD7aBsJ8rZyKyLCguRTAzst+o"
+        "AymQqm8wQCmqLLIve6sKrTes9bXatv4qrSjSDQYtVbDVsqsjdKOCn9ud0LMRspsbQRvFqB0ecSENKJyz77Q1K7+h"
+        "PSyPlQy4qaC/Mtojza1eriEpbzEIMVYloi6ktFm0FK86qHyuaSoRLQwqHrb/M42p8yM/rncuGyzYLKkm7qdLIZek"
+        "KaZpKKSoDKQXJZEodqv5MH4xMyzDLVwqlCjerrKvNbUPtFwwCaxqKFEpmLwTMWStiKlvLBum6LQSsHIrARP8rb2t"
+        "sbCfsZinmbCfr9chbLITspswVS0FLWKlA7DrpMCv+i1KKqysfSydq58oUqQfsJ6xB5GPs7KWTq9qo4EeeChCJGAv"
+        "BCFIqSq0iyIqq12zjy5Frgkp0yzkLI4r7ypBKiKrMa7sHPoZpTCoHcOwL6U6L7UshazjKTIucrZRq6AuPbXNpdIt"
+        "3DGVrximZKodqVadDpuRM+YtGbSVsRuvmy+BLZIwS7CmMdIotKt9IiMc5bCcs7gsZZ42sW4rCihFJOGfYKkuNQ4y"
+        "c6x5J+OwviyaLAYsYaw5rrQjYC+DrDKpya3drl4nrKzKAYWrFCiLKMErEC0LL8olGitIH4uorS6aL76jLTB1rzQm"
+        "iCx0o86fcaQ8HKUnBSUkLRcefLJGpJMrQyaUJFik6y60ID0i7CW6p7YrUKgrrc+oW7DFMjGqYSQhrlweB7oJpvSp"
+        "KrVdsFYoiSFYK8mzp6FZsE2txyeWpOQkLCibKnCr3isosrywZyguqHosYC2ppmiv+LRzKmseFLwxKVAV+CjeK2oa"
+        "SyApMcett7YEqKGxfLFpqIw1oK7mrS8p8y75KHSwd7VdMXwwf7AaLYYu6DVaN64uCC5FJZU0LzMkqZY0pLKPsN8v"
+        "XS+TstwyFbTgsG2t5i8aKO6okiPoL5Wt4rEsMw6xnKlRNEEsliN4K+ev57A5K04yUa3pqoQxFDQbqEIrUq+XLEYz"
+        "+CyVK0+0WTD3spmr37BWqY0nYKV9MPMoLDHcs7Usq7DgqBOmNrFUoia0EbF3HSWmJzHoM7upXjCPLDIzyDL8rm4y"
+        "zCyer8qtviiQJaeksjJoKgCxhK3uppIz+DCUMWixsjViNEc4zqV+OC8yGTP0JMGpPKQENCazd6bvuk8Ys6v0rBQs"
+        "8S36Kxgvyi43LxYy+7EUMdmrK6U/sQuvNTAyNWSwNTSXskiuoLXeqVgxRKaGKZYzw6bpnyIw6aHDJHK1YaznLm+z"
+        "SCw9tQGx7y4QtbUt57C+MtWtCCYFqHg0SzOeq0oqZLL1sQwwYDRvtK2qRbA7sVkveidUr4ewlLRct8GtMS9lMLOv"
+        "IzERNG2o/aygKnGvJrFLIeYv5rN7tCAwLqzgsU0vPbZSLi2nR7ALNLSu6a0JN/iqGbOXte2z1KwYsmoQ+64/NaOv"
+        "6ifzsjypDS0VMycq9ar4rMYyO64tpPwUgTI7pWow1rTLsO8s9KQkLwQrWbPULUcsSzHsrHQxRTLbrk4sLLL9Mocy"
+        "LzYyNXI49LmkMI02965jtDq4sidRMAU4+rDesbS2TLa3r5aov6/srAoodTJbNWKwh7FuMr8zhiU4sW01u51xMwWt"
+        "m7M1tSKm67Olr+auHLO8pQszgrJXNLQvoCpIKggv3yGsNm8xoi20Lwg2NyVKMf0nyS4ysHkx4La6MicnFTG3rLyn"
+        "mzKANJes4a4Vruyt46+mnoe0RLXOLLc0sTD9ragxmq+BrW8ribSctRgn/LTOsikndTC3sWy2vbIQrPwyrSxWKhkt"
+        "cy2mtt0j1axXMPMxEKbxtvCpZC8ltGq1IbX1rrW0pLK6sBsl0i4RqoG1oqxArGy2LzHqsxetcbBzryU0nyqnKSgv"
+        "ZCxNtMOmt6yhsDIt3qaRpgu0+THQtFAWOLKmsOUqPy23qgcsITG6sTez9yr9L3QqTDR6sOaf7ZxnrGSzf61IrS+w"
+        "u68pMIKxwbFFL20tWy4cNayzWTVLMuch"
     ),
 )
