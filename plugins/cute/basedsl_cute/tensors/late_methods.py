@@ -13,7 +13,7 @@ from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.pointer import as_element, same_bits
 from basedsl_cute.tensors.tensor import Tensor, same_extents
 from basedsl_cute.tensors.tensor_ssa import TensorSSA, full
-from basedsl_cute.tensors.vectorized_access import load_vector, store_vector
+from basedsl_cute.tensors.vectorized_access import load_vector, static_outer, store_vector
 
 
 def load(self: Tensor) -> TensorSSA:
@@ -63,7 +63,7 @@ def fill(self: Tensor, value: Any) -> None:
     Raises DSLTypeError for a dynamic shape or a number of another type.
     """
     number = as_element(self.element_type, value)
-    if algebra.is_static(self.shape) and algebra.size(self.shape) == 0:
+    if algebra.size(static_outer(self).shape) == 0:
         return
     store_vector(self, full(self.shape, number, self.element_type).ir_value())
 

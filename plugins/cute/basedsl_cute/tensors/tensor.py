@@ -263,8 +263,10 @@ class Tensor(NoVector):
     def __bool__(self) -> bool:
         raise DSLTypeError("a tensor has no truth value", hint="compare cute.size(t) or an element")
 
-    def __iter__(self) -> Any:
+    def __iter__(self, *_: Any) -> Any:
         raise DSLTypeError("a tensor is not iterated", hint="loop over range(cute.size(t))")
+
+    __contains__ = __iter__  # Python would say that the class is no container
 
     def __str__(self) -> str:
         return f"tensor<{self._start} o {self.layout}>"
@@ -450,7 +452,8 @@ def as_coordinate(coord: Any) -> Any:
         return coord
     if isinstance(coord, Numeric) and type(coord).is_integer and type(coord).width > 1:
         return as_int(coord)
-    if hasattr(coord, "__index__") and not isinstance(coord, bool | Numeric):
+    is_array = getattr(coord, "shape", ())  # of more than one number
+    if hasattr(coord, "__index__") and not isinstance(coord, bool | Numeric) and not is_array:
         return int(coord)
     raise DSLTypeError(
         f"a tensor is indexed with {with_article(type(coord))}",

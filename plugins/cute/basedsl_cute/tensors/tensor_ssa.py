@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from basedsl import (
     Boolean,
@@ -142,9 +142,17 @@ class TensorSSA:
     def __len__(self) -> int:
         raise DSLTypeError("a vector has no len()", hint="use cute.size(x.shape)")
 
-    def __iter__(self) -> Any:
+    def __iter__(self, *_: Any) -> Any:
         raise DSLTypeError(
             "a vector is not iterated", hint="index it in a loop over range_constexpr"
+        )
+
+    __contains__ = __iter__  # Python would say that the class is no container
+
+    def __setitem__(self, coord: Any, value: Any) -> NoReturn:
+        raise DSLTypeError(
+            "an element of a vector cannot be assigned",
+            hint="t = cute.make_rmem_tensor(x.shape, x.dtype), t.store(x), t[i] = value",
         )
 
     def __hash__(self) -> int:

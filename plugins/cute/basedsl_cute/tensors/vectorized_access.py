@@ -36,10 +36,9 @@ class Access:
     positions: tuple[tuple[int, ...], ...]
 
 
-def accesses(tensor: Tensor, widest: int = WIDEST) -> list[Access]:
-    """The accesses to all elements of a tensor, of up to `widest` bytes, each memory element once.
-
-    Raises DSLTypeError for a dynamic shape.
+def static_outer(tensor: Tensor) -> Any:
+    """The layout of a tensor without what is composed around it. Raises DSLTypeError for a dynamic
+    shape.
     """
     outer = tensor.layout
     while isinstance(outer, algebra.ComposedLayout):
@@ -50,6 +49,15 @@ def accesses(tensor: Tensor, widest: int = WIDEST) -> list[Access]:
             hint="tile it with a static tiler first, index it element by element, or call with "
             "from_dlpack(array), whose shape is static",
         )
+    return outer
+
+
+def accesses(tensor: Tensor, widest: int = WIDEST) -> list[Access]:
+    """The accesses to all elements of a tensor, of up to `widest` bytes, each memory element once.
+
+    Raises DSLTypeError for a dynamic shape.
+    """
+    outer = static_outer(tensor)
     together = _widest(tensor, widest)
     return [
         Access(_index(tensor, dynamic.add(start, first)), positions)
