@@ -205,8 +205,9 @@ class Place:
         for (head, query), (first, end) in zip(rows, windows, strict=True):
             begin = cute.Int32(0) if first is None else first
             if self.user_mask is not None:
-                place = self.batch, head, *self._inside(query, key)
-                span = span_of(self.user_mask, *place, arrays=self.arrays)
+                place = self._inside(query, key)
+                given = self.batch, head, place[0], place[1], self.arrays
+                span = span_of(self.user_mask, *given)
                 if span is None:
                     return None
                 if span.low is not None:
