@@ -147,6 +147,18 @@ def test_tiles_of_other_documents_are_not_visited(config, kind):
     assert np.isnan(same[:, :192]).all()
 
 
+@pytest.mark.parametrize("config", CONFIGS)
+def test_tiles_behind_a_length_are_not_visited(config):
+    """It is loaded behind `and`."""
+    q, k, v = (normal(1, 300, 1, 32, seed=i) for i in range(3))
+    v[:, 192:] = np.nan
+    out = attention(
+        q, k, v, mask=lambda b, h, q, k: k <= q and k < LENGTH[b], config=CONFIGS[config]
+    )
+    wanted = reference(q, k[:, :192], v[:, :192], mask=lambda b, h, q, k: (k <= q) & (k < 120))
+    close(out, wanted[0])
+
+
 def test_more_tiles_than_a_warp_looks_at():
     q = normal(1, 64, 1, 32)
     k, v = (normal(1, 2300, 1, 32, seed=i) for i in (1, 2))

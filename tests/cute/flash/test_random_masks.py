@@ -85,7 +85,8 @@ def bounded(x: cute.Tensor, n: cute.Tensor, w: cute.Tensor, out: cute.Tensor, ma
     if i < x.shape[0]:
         head = x[i, 0] * 0 + 1
         ranges = (head, head), (x[i, 0], x[i, 1]), (x[i, 2], x[i, 3])
-        truth = truth_of(cute.jit(make(n, w)), cute.Int32(0), *ranges)
+        arrays = [(n, None), (w, None)]
+        truth = truth_of(cute.jit(make(n, w)), cute.Int32(0), *ranges, arrays=arrays)
         out[i, 0] = cute.Int32(truth.true)
         out[i, 1] = cute.Int32(truth.false)
 
