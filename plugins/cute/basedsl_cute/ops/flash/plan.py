@@ -21,6 +21,7 @@ from basedsl_cute.ops.flash.arguments import (
     reach_of,
 )
 from basedsl_cute.ops.flash.turn import BLOCK
+from basedsl_cute.ops.hopper.attention_shares import part_views
 from basedsl_cute.ops.plan_cache import PlanCache, Repeatable, asked_options
 
 
@@ -355,6 +356,9 @@ def plan_of(
             HeadsView((rows, heads, many), (1, rows, heads * rows)),
             f32,
         )
+    if getattr(config, "shares_last", False):
+        of_parts = part_views(config.tile[0], width, 2 * rest[-1])
+        parts = Parts(*(HeadsView(*x) for x in of_parts), f32)
     if operands["q"].dtype.width == 8:
         turned = _turned(given.v.dtype, extents, config)
     return AttentionPlan(

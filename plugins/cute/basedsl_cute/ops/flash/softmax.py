@@ -274,6 +274,10 @@ class OnlineSoftmax:
         self.largest[row], self.total[row] = largest, total
         return scales
 
+    def largest_so_far(self, row):
+        """What `join` compares softmaxes of a row by: its largest score."""
+        return self.largest[row]
+
     def largest_exponent(self, row):
         """The exponent of a row's largest score, without a base."""
         return self.largest[row] * self.factor
@@ -359,6 +363,22 @@ class LazySoftmax(OnlineSoftmax):
                 scale = self.raise_base(r, own[r])
                 for sums in self.sums:
                     sums[r, None].store(sums[r, None].load() * scale)
+
+    def largest_so_far(self, row):
+        """What `join` compares softmaxes of a row by: the exponent of its base."""
+        return self.largest_exponent(row)
+
+    def join(self, row, others):
+        """Let a row be that of several softmaxes, see `OnlineSoftmax.join`."""
+        base = others[0][0]
+        for other, _ in others[1:]:
+            base = arch.fmax(base, other)
+        scales = [cute.math.exp2(one - base, fastmath=True) for one, _ in others]
+        total = cute.Float32(0.0)
+        for scale, (_, own) in zip(scales, others, strict=True):
+            total = total + own * scale
+        self.factors[row], self.bases[row], self.total[row] = self.factor, base, total
+        return scales
 
     def largest_exponent(self, row):
         """The exponent of a row's base, without the power of two in place of the factor."""

@@ -17,7 +17,6 @@ from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import OperandMajorMode, cpasync, tma, warpgroup
 from basedsl_cute.ops.ampere.attention import AttentionResult, adjust, finish_rows
 from basedsl_cute.ops.flash.softmax import (
-    OnlineSoftmax,
     as_rows,
     as_wgmma_operand,
     blocks_of,
@@ -27,9 +26,10 @@ from basedsl_cute.ops.flash.softmax import (
 from basedsl_cute.ops.flash.variant import LOG2_E, Sequence
 from basedsl_cute.ops.hopper.attention_config import ROWS, check_config
 from basedsl_cute.ops.hopper.attention_config import Config as Config
-from basedsl_cute.ops.hopper.attention_lazy import NarrowLazySoftmax
 from basedsl_cute.ops.hopper.attention_producer import producer
 from basedsl_cute.ops.hopper.attention_rows import PackedWalk, Packing, box_width, boxes_of
+from basedsl_cute.ops.hopper.attention_shares import WHOLE, SharedWalk, join, leave_part
+from basedsl_cute.ops.hopper.attention_softmax import positive, scale_of_head, softmax_of
 from basedsl_cute.ops.hopper.attention_sums import TileSums, allocate_ones, write_ones
 from basedsl_cute.ops.hopper.attention_walk import NOTES, Steps, Walk, read_note
 from basedsl_cute.ops.hopper.gemm import pin_in_registers
@@ -39,9 +39,6 @@ ROW, COLUMN = sm90.LayoutEnum.ROW_MAJOR, sm90.LayoutEnum.COL_MAJOR
 # Of keys and values that blocks share at a time: less than the 50 MB of an H100's or H200's L2
 # cache ("NVIDIA H100 Tensor Core GPU Architecture", table 4).
 L2_BYTES = 32 << 20
-# Weights of 8 bits are multiplied by two to the power of this: at most 256 of e4m3's 448.
-NARROW_OFFSET = 8
-LEAST_SCALE = 2.0**-100
 # Sections of heads, of which blocks that stay get equal work.
 MOST_SECTIONS = 6
 
@@ -59,6 +56,7 @@ def forward_kernel(
     extras: tuple,
     operand_scales: tuple,
     packing,  # a `Packing` or None
+    shares,  # tensors for parts of tasks, or None
     scale: cute.Float32,
     value_scale: cute.Float32,
     swizzle: cute.Int32,
@@ -68,6 +66,9 @@ def forward_kernel(
     variant: cute.Constexpr,
     cfg: cute.Constexpr,
 ):
+    if cute.const_expr(cfg.shares_last):
+        # Blocks that add parts begin where these end, and find out what is theirs.
+        arch.griddepcontrol_launch_dependents()
     (m, n), head_v = cfg.tile, out.shape[1]
     head_k = cute.size(tma_q, mode=[1])
     thread = arch.thread_idx()[0]
@@ -75,7 +76,12 @@ def forward_kernel(
     of_scores = (slopes, bias, captured)
     if cute.const_expr(packing is None):
         sequence = Sequence(cute.Int32(tma_q.shape[0]), cute.Int32(tma_k.shape[0]))
-        walk = Walk(variant, sequence, of_scores, tma_q.shape, swizzle, cfg)
+        if cute.const_expr(cfg.shares_last):
+            blocks = arch.grid_dim()[0]
+            walk = SharedWalk(variant, sequence, of_scores, tma_q.shape, blocks, cfg)
+            walk = walk.of_block(arch.block_idx()[0])
+        else:
+            walk = Walk(variant, sequence, of_scores, tma_q.shape, swizzle, cfg)
     else:
         packing = Packing(*packing)
         walk = PackedWalk(variant, packing, of_scores, tma_q.shape[2], swizzle, cfg)
@@ -166,11 +172,7 @@ def forward_kernel(
             whole: Any = None
             if cute.const_expr(steps is not None):
                 whole = read_note(notes, note, 6)[5] != 0
-            own_scale = scale
-            if cute.const_expr(operand_scales[0] is not None):
-                own_scale = scale * operand_scales[0][head, batch]
-            if cute.const_expr(operand_scales[1] is not None):
-                own_scale = own_scale * operand_scales[1][head // key_group, batch]
+            own_scale = scale_of_head(scale, operand_scales, head, head // key_group, batch)
             is_scaled = any(x is not None for x in operand_scales[:2])
             if cute.const_expr(is_scaled and not variant.is_scored):
                 softmax.factor = positive(own_scale) * LOG2_E
@@ -279,7 +281,14 @@ def forward_kernel(
             # So that nothing of this is computed ahead and kept through the loops.
             own_o = mma_o.get_slice(arch.inline_ptx("mov.b32 $0, $1;", [lane], cute.Int32))
             result = as_rows(own_o.partition_C(cute.make_identity_tensor((m, head_v))))
-            finish_rows(softmax, sums, result, target, own_row, own_head, 1, cfg.is_wide)
+            if cute.const_expr(cfg.shares_last):
+                slot = read_note(notes, note, 6)[5]
+                if slot == WHOLE:
+                    finish_rows(softmax, sums, result, target, own_row, own_head, 1, cfg.is_wide)
+                else:
+                    leave_part(softmax, acc, *shares, lane, slot, cfg)
+            else:
+                finish_rows(softmax, sums, result, target, own_row, own_head, 1, cfg.is_wide)
             work = walk.following(work)
             if cute.const_expr(cfg.overlaps):
                 warpgroup.wait_group(0)
@@ -299,13 +308,6 @@ def parts_of(scores, cfg):
     return made
 
 
-def softmax_of(rows, factor, dtype, cfg):
-    """The softmax of a thread's rows."""
-    if cfg.slack:
-        return NarrowLazySoftmax(rows, factor, cfg.slack, cfg.tile[1], NARROW_OFFSET)
-    return OnlineSoftmax(rows, factor, NARROW_OFFSET if dtype.width == 8 else 0, cfg.by_bits)
-
-
 def wait_for_keys(at_k, steps, is_full=None):
     """Wait for the next tile of keys; its stage, and the word that is left with it, if any."""
     at_k.wait(is_full)
@@ -319,13 +321,6 @@ def next_tile(word, low):
     """
     word = arch.make_warp_uniform(word)
     return cute.where(word & 1 != 0, word >> 2, low - 1), word & 2 != 0
-
-
-def positive(scale):
-    """The factor of products of which the largest are found before they are multiplied: NaN for a
-    negative one, and for zero, whose products with hidden scores would be NaN, next to nothing.
-    """
-    return cute.where(scale >= 0.0, arch.fmax(scale, LEAST_SCALE), float("nan"))
 
 
 def rescale(sums, scales):
@@ -471,12 +466,16 @@ def forward(
     cfg: cute.Constexpr,
     stream: cute.Constexpr = None,
     packing: Any = None,
+    shares: Any = None,
 ):
     """Compute attention of `q` (queries, head, heads, batches) over `k` and `v` (keys, head, key
     heads, batches) into `out`, and the logarithms of the rows' sums into `lse` (queries, heads,
     batches) if given. Of elements of 8 bits, `v` is (head, keys, key heads, batches), as
     `ops.flash.turn` makes it, and `scales` are those of `q` (heads, batches), `k` and `v` (key
     heads, batches), each a tensor or None, and results are multiplied by `value_scale`.
+
+    `shares` are two tensors for parts of tasks, as `attention_shares.part_views` describes them,
+    with two slots for each of `blocks`, where `cfg.shares_last`.
 
     `packing` is for packed or paged sequences: (lengths, sequences, most queries of one), with
     `q`, `k`, `v`, `out` and `lse` as `ops.ampere.attention.forward` has them.
@@ -545,7 +544,9 @@ def forward(
     if cute.const_expr(cfg.persistent):
         # Else the order in which multiprocessors become free is a better share of the work.
         grid = cute.where(is_even, cute.min(grid, blocks), grid)
-    scalars = (packing, scale, value_scale, swizzle)
+    if cute.const_expr(cfg.shares_last):
+        grid = blocks
+    scalars = (packing, shares, scale, value_scale, swizzle)
     static = (mma_s, mma_o, dtype, variant, cfg)
     forward_kernel(*loads, out, lse, extras, scales, *scalars, *static).launch(
         grid=(grid, 1, 1),
@@ -554,3 +555,7 @@ def forward(
         use_pdl=cfg.early,
         min_blocks_per_mp=1,
     )
+    if cute.const_expr(cfg.shares_last):
+        scalars = (scale, value_scale, blocks)
+        rest = (mma_o, variant, cfg, stream)
+        join(q, k, out, lse, *shares, extras[1], scales, *scalars, *rest)

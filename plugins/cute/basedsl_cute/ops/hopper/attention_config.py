@@ -37,7 +37,9 @@ class Config:
     have less queries than others. With `by_groups` a warpgroup passes by the tiles of keys, and
     masks no others, that its own queries do not see. Values of 8 bits are copied as a whole tile if
     they are turned `in_blocks` (`ops.flash.turn`), or by TMA, in rows of 32 bytes if the tile has
-    an odd number of 32 keys.
+    an odd number of 32 keys. Tasks that do not fill a round of the blocks are cut along the keys
+    into a piece for each block if it `shares_last` (`ops.hopper.attention_shares`), where all see
+    the same keys.
     `box` is 0, or for packed and paged sequences the keys of one load: a divisor of the tile's
     keys, and of the rows of a page.
     """
@@ -63,6 +65,7 @@ class Config:
     from_end: bool = False
     by_groups: bool = False
     in_blocks: bool = False
+    shares_last: bool = False
 
     @property
     def groups(self) -> int:
@@ -87,6 +90,13 @@ class Config:
         """
         m, n = self.tile
         return width // 8 * (self.query_stages * m * head + self.stages * n * (head + head_v))
+
+
+def takes_shares(config, variant):
+    """True if tasks of a configuration may be cut: all see the same keys, and have the same work."""
+    is_bounded = variant.left is not None or variant.right is not None
+    is_changed = is_bounded or variant.is_scored or variant.mask is not None
+    return config.persistent and not config.box and not is_changed
 
 
 def check_config(cfg, dtype, variant, is_packed):
@@ -130,6 +140,11 @@ def check_config(cfg, dtype, variant, is_packed):
         raise DSLTypeError(
             f"attention on Hopper has no values in blocks with {cfg}",
             hint="in_blocks= is for elements of 8 bits, and tiles of 32, 96, 160 or 224 keys",
+        )
+    if cfg.shares_last and not takes_shares(cfg, variant):
+        raise DSLTypeError(
+            f"attention on Hopper shares no last tasks with {cfg}, or of queries that see some keys",
+            hint="shares_last= needs persistent=, scaled products, and queries that see all keys",
         )
     if cfg.overlaps and (cfg.turns or cfg.query_stages < 2):
         raise DSLTypeError(
