@@ -54,7 +54,7 @@ from basedsl_cute.ops.flash.turn import turn
 from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.gemm.footprint import check_elements_apart
 from basedsl_cute.ops.hopper import attention as hopper
-from basedsl_cute.ops.hopper.attention_shares import with_shares
+from basedsl_cute.ops.hopper.attention_shares import flags_of, with_shares
 from basedsl_cute.ops.jax_arrays import is_jax
 from basedsl_cute.ops.plan_cache import same_static
 
@@ -525,7 +525,11 @@ def _launch(
     v, target = rows_of_heads(v, head_v), rows_of_heads(out, head_v, 2)
     if cute.const_expr(isinstance(config, hopper.Config)):
         if cute.const_expr(turned is not None):
-            turn(v, turned, config.in_blocks, config.early, on)
+            flags = None
+            if cute.const_expr(config.shares_last):
+                flags = flags_of(logs, blocks, config)
+                flags = cute.make_tensor(flags.iterator, cute.make_layout(cute.size(flags)))
+            turn(v, turned, config.in_blocks, config.early, on, flags)
             v = turned
         scalars = (scale, value_scale, blocks)
         packing = (lengths, batches, longest) if config.box else None

@@ -357,7 +357,7 @@ def plan_of(
             f32,
         )
     if getattr(config, "shares_last", False):
-        of_parts = part_views(config.tile[0], width, 2 * rest[-1])
+        of_parts = part_views(config.tile[0], width, rest[-1])
         parts = Parts(*(HeadsView(*x) for x in of_parts), f32)
     if operands["q"].dtype.width == 8:
         turned = _turned(given.v.dtype, extents, config)

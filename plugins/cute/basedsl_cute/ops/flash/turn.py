@@ -27,11 +27,16 @@ def turn_kernel(
     width: cute.Constexpr,
     in_blocks: cute.Constexpr,
     lets_start: cute.Constexpr,
+    cleared,  # a tensor or None
 ):
     """Turn LINE keys in each block, of a thread for each element of a head."""
     if cute.const_expr(lets_start):
         arch.griddepcontrol_launch_dependents()
     block, head, batch = arch.block_idx()
+    if cute.const_expr(cleared is not None):
+        if block + head + batch == 0:
+            for i in cute.range(arch.thread_idx()[0], cute.size(cleared), arch.block_dim()[0]):
+                cleared[i] = 0
     thread, pieces = arch.thread_idx()[0], width // PIECE
     part, piece = thread // pieces, thread % pieces
     smem = cute.utils.SmemAllocator()
@@ -88,15 +93,16 @@ def turn(
     in_blocks: cute.Constexpr = False,
     lets_start: cute.Constexpr = False,
     stream: cute.Constexpr = None,
+    cleared=None,
 ):
     """Write `v` (keys, head, heads, batches) into `turned` (head, keys, heads, batches), whose keys
     are contiguous, as many as are whole groups of 16, or `in_blocks` into `turned` (elements of a
     block, blocks, heads, batches); what lies behind the last key is zero. With `lets_start` a
-    kernel that begins early may follow.
+    kernel that begins early may follow. `cleared` is None or what becomes zero.
     """
     width = cute.size(v, mode=[1])
     lines = cute.ceil_div(turned.shape[1], LINE // BLOCK if in_blocks else LINE)
-    turn_kernel(v, turned, width, in_blocks, lets_start).launch(
+    turn_kernel(v, turned, width, in_blocks, lets_start, cleared).launch(
         grid=(lines, v.shape[2], v.shape[3]),
         block=(width // PIECE * (LINE // KEYS), 1, 1),
         stream=stream,

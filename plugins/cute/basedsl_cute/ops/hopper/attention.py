@@ -28,7 +28,13 @@ from basedsl_cute.ops.hopper.attention_config import ROWS, check_config
 from basedsl_cute.ops.hopper.attention_config import Config as Config
 from basedsl_cute.ops.hopper.attention_producer import producer
 from basedsl_cute.ops.hopper.attention_rows import PackedWalk, Packing, box_width, boxes_of
-from basedsl_cute.ops.hopper.attention_shares import WHOLE, SharedWalk, join, leave_part
+from basedsl_cute.ops.hopper.attention_shares import (
+    NO_SLOT,
+    SharedWalk,
+    add_parts,
+    clear_flags,
+    leave_part,
+)
 from basedsl_cute.ops.hopper.attention_softmax import positive, scale_of_head, softmax_of
 from basedsl_cute.ops.hopper.attention_sums import TileSums, allocate_ones, write_ones
 from basedsl_cute.ops.hopper.attention_walk import NOTES, Steps, Walk, read_note
@@ -66,9 +72,6 @@ def forward_kernel(
     variant: cute.Constexpr,
     cfg: cute.Constexpr,
 ):
-    if cute.const_expr(cfg.shares_last):
-        # Blocks that add parts begin where these end, and find out what is theirs.
-        arch.griddepcontrol_launch_dependents()
     (m, n), head_v = cfg.tile, out.shape[1]
     head_k = cute.size(tma_q, mode=[1])
     thread = arch.thread_idx()[0]
@@ -281,13 +284,14 @@ def forward_kernel(
             # So that nothing of this is computed ahead and kept through the loops.
             own_o = mma_o.get_slice(arch.inline_ptx("mov.b32 $0, $1;", [lane], cute.Int32))
             result = as_rows(own_o.partition_C(cute.make_identity_tensor((m, head_v))))
+            slot: Any = NO_SLOT
             if cute.const_expr(cfg.shares_last):
-                slot = read_note(notes, note, 6)[5]
-                if slot == WHOLE:
-                    finish_rows(softmax, sums, result, target, own_row, own_head, 1, cfg.is_wide)
-                else:
-                    leave_part(softmax, acc, *shares, lane, slot, cfg)
-            else:
+                slot, first_slot = read_note(notes, note, 7)[5:]
+                arch.griddepcontrol_wait()  # for cleared flags
+                if slot != NO_SLOT:
+                    leave_part(softmax, acc, shares, lane, slot, cfg)
+                add_parts(softmax, acc, shares, lane, first_slot, arch.block_idx()[0], cfg)
+            if slot == NO_SLOT:
                 finish_rows(softmax, sums, result, target, own_row, own_head, 1, cfg.is_wide)
             work = walk.following(work)
             if cute.const_expr(cfg.overlaps):
@@ -475,7 +479,7 @@ def forward(
     heads, batches), each a tensor or None, and results are multiplied by `value_scale`.
 
     `shares` are two tensors for parts of tasks, as `attention_shares.part_views` describes them,
-    with two slots for each of `blocks`, where `cfg.shares_last`.
+    where `cfg.shares_last`; of elements of 8 bits, `ops.flash.turn` has cleared their flags.
 
     `packing` is for packed or paged sequences: (lengths, sequences, most queries of one), with
     `q`, `k`, `v`, `out` and `lse` as `ops.ampere.attention.forward` has them.
@@ -546,16 +550,14 @@ def forward(
         grid = cute.where(is_even, cute.min(grid, blocks), grid)
     if cute.const_expr(cfg.shares_last):
         grid = blocks
+        if cute.const_expr(dtype.width == 16):
+            clear_flags(shares[1], blocks, cfg, stream)
     scalars = (packing, shares, scale, value_scale, swizzle)
     static = (mma_s, mma_o, dtype, variant, cfg)
     forward_kernel(*loads, out, lse, extras, scales, *scalars, *static).launch(
         grid=(grid, 1, 1),
         block=(cfg.threads, 1, 1),
         stream=stream,
-        use_pdl=cfg.early,
+        use_pdl=cfg.early or (cfg.shares_last and dtype.width == 16),
         min_blocks_per_mp=1,
     )
-    if cute.const_expr(cfg.shares_last):
-        scalars = (scale, value_scale, blocks)
-        rest = (mma_o, variant, cfg, stream)
-        join(q, k, out, lse, *shares, extras[1], scales, *scalars, *rest)

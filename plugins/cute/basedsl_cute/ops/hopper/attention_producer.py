@@ -33,7 +33,7 @@ def producer(
             word, looked = steps.after(number, looked, place, area, low, cfg.tile[1])
             steps.write(at_k.state, word)
         if cute.const_expr(cfg.shares_last):
-            note = (*note, walk.slot(work))
+            note = (*note, *walk.ending(work))
         write_note(notes, at_q.state.count, note)
         where = (sides, heads, cfg, row, batch, head, head // group)
         loads = TileLoads(*where) if packing is None else BoxLoads(*where, packing)
