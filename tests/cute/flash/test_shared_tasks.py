@@ -15,7 +15,13 @@ from basedsl_cute.ops import attention
 from basedsl_cute.ops.flash import attention as flash
 from basedsl_cute.ops.flash.variant import Sequence, Variant
 from basedsl_cute.ops.hopper import attention as hopper
-from basedsl_cute.ops.hopper.attention_shares import LEAST_PIECE, WHOLE, SharedWalk
+from basedsl_cute.ops.hopper.attention_shares import (
+    ADDS,
+    FINISHES,
+    LEAST_PIECE,
+    LEAVES,
+    SharedWalk,
+)
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -36,43 +42,23 @@ THREE = hopper.Config(
 
 
 @cute.kernel
-def list_kernel(
-    parts: cute.Tensor,
-    joined: cute.Tensor,
-    shape: tuple,
-    blocks: cute.Int32,
-    cfg: cute.Constexpr,
-):
+def list_kernel(parts: cute.Tensor, shape: tuple, blocks: cute.Int32, cfg: cute.Constexpr):
     queries, keys, heads, batches = shape
     extents = (queries, None, heads, batches)
-    given = (Variant(), Sequence(queries, keys), (None, None, ()), extents, blocks, cfg)
     block, most = cute.arch.block_idx()[0], parts.shape[1]
-    walk = SharedWalk(*given).of_block(block)
+    walk = SharedWalk(Variant(), Sequence(queries, keys), (None, None, ()), extents, blocks, cfg)
+    walk.begin(block, cute.utils.SmemAllocator())
     work, i = walk.first(block), cute.Int32(0)
-    while work < walk.total and i < most:
-        found = (*walk.task(work), walk.slot(work))
-        for n in cute.range_constexpr(6):
+    while walk.has(work) and i < most:
+        found = walk.task(work)
+        for n in cute.range_constexpr(7):
             parts[n, i, block] = cute.Int32(found[n])
         work, i = walk.following(work), i + 1
-    if block == 0:
-        for shared in cute.range(cute.min(walk.shared, joined.shape[1])):
-            begin, end, _ = walk.reach(shared)
-            found = (*walk.place_of(walk.first_shared + shared), 0, 0)
-            for n in cute.range_constexpr(3):
-                joined[n, shared] = cute.Int32(found[n])
-            joined[3, shared] = walk.piece_at(begin)
-            joined[4, shared] = walk.piece_at(end - 1)
 
 
 @cute.jit
-def list_parts(
-    parts: cute.Tensor,
-    joined: cute.Tensor,
-    shape: tuple,
-    blocks: cute.Int32,
-    cfg: cute.Constexpr,
-):
-    list_kernel(parts, joined, shape, blocks, cfg).launch(grid=(blocks, 1, 1), block=(1, 1, 1))
+def list_parts(parts: cute.Tensor, shape: tuple, blocks: cute.Int32, cfg: cute.Constexpr):
+    list_kernel(parts, shape, blocks, cfg).launch(grid=(blocks, 1, 1), block=(1, 1, 1))
 
 
 SHAPES = [
@@ -89,31 +75,29 @@ SHAPES = [
 
 @pytest.mark.parametrize(("queries", "keys", "heads", "batches", "blocks", "cfg"), SHAPES)
 def test_each_tile_of_keys_of_each_task_has_one_block(queries, keys, heads, batches, blocks, cfg):
-    parts = np.full((blocks, 200, 6), -9, np.int32).T
-    joined = np.full((2000, 5), -9, np.int32).T
-    list_parts(parts, joined, (queries, keys, heads, batches), blocks, cfg)
-    steps, seen, slots, slot_tasks = -(-keys // cfg.tile[1]), {}, set(), {}
+    parts = np.full((blocks, 200, 7), -9, np.int32).T
+    list_parts(parts, (queries, keys, heads, batches), blocks, cfg)
+    steps, seen, left, added, loads = -(-keys // cfg.tile[1]), {}, {}, {}, []
     for block in range(blocks):
         found = [x for x in parts[:, :, block].T.tolist() if x[0] != -9]
-        for tile, head, batch, low, last, slot in found:
+        loads.append(sum(last - low + 1 for _, _, _, low, last, _, _ in found))
+        assert [x[5] for x in found if x[5] != FINISHES] in ([], [LEAVES], [ADDS], [LEAVES, ADDS])
+        assert ADDS not in [x[5] for x in found[:-1]]
+        for tile, head, batch, low, last, ending, first in found:
             assert 0 <= low <= last < steps
-            own = seen.setdefault((tile, head, batch), [])
-            own += range(low, last + 1)
-            assert (slot == WHOLE) == (low == 0 and last == steps - 1)
-            if slot != WHOLE:
-                assert slot // 2 == block and slot not in slots
-                slots.add(slot)
-                slot_tasks.setdefault((tile, head, batch), []).append(block)
-    tiles = -(-queries // cfg.tile[0])
-    assert len(seen) == tiles * heads * batches
+            task = tile, head, batch
+            seen.setdefault(task, []).extend(range(low, last + 1))
+            assert (ending == FINISHES) == (low == 0 and last == steps - 1)
+            if ending == LEAVES:
+                left.setdefault(task, []).append(block)
+            if ending == ADDS:
+                assert low == 0 and task not in added
+                added[task] = list(range(first, block))
+    assert len(seen) == -(-queries // cfg.tile[0]) * heads * batches
     assert all(sorted(own) == list(range(steps)) for own in seen.values())
-    # What the second kernel looks for is what the first one left.
-    told = [x for x in joined.T.tolist() if x[0] != -9]
-    cut = {tuple(x[:3]): list(range(x[3], x[4] + 1)) for x in told if x[3] < x[4]}
-    assert cut == slot_tasks
-    own = [sum(x[4] - x[3] + 1 for x in parts[:, :, b].T.tolist() if x[0] != -9) for b in range(blocks)]
-    if not cfg.by_groups and sum(own) % (blocks * steps) >= blocks * LEAST_PIECE:
-        assert max(own) - min(own) <= 1
+    assert left == added
+    if not cfg.by_groups and sum(loads) % (blocks * steps) >= blocks * LEAST_PIECE:
+        assert max(loads) - min(loads) <= 1
 
 
 @pytest.fixture

@@ -381,7 +381,7 @@ def _chosen(
             alike = replace(variant, right=0) if variant.is_unbounded else variant
             found = _chosen(extents, longest, q, alike, True)
             if isinstance(found, hopper.Config):
-                return _boxed(found, page)
+                return _boxed(replace(found, from_end=False, by_groups=False), page)
         is_long = False
     if q.dtype.width == 8:
         width = max(extents.head, extents.head_v)
@@ -406,7 +406,9 @@ def _chosen(
             return replace(_HOPPER_FEW_KEYS, by_head=_multiprocessors(q) % tiles == 0)
         if 96 < width <= 128 and variant.left is not None:
             return _HOPPER_WINDOW
-        return free if variant.right is None else bounded
+        found = free if variant.right is None else bounded
+        # On an H200 463 TFLOP/s instead of 431, bench/results/2026-11-23-attention-4.md.
+        return replace(found, from_end=True, by_groups=True) if width <= 64 else found
     packed = extents.group if longest * extents.group <= 64 else 1
     widest = max(extents.head, extents.head_v)
     is_plain = not variant.is_scored and variant.mask is None and variant.left is None

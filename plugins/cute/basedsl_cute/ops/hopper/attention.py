@@ -15,7 +15,7 @@ from typing import Any
 import basedsl_cute as cute
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import OperandMajorMode, cpasync, tma, warpgroup
-from basedsl_cute.ops.ampere.attention import AttentionResult, adjust, finish_rows
+from basedsl_cute.ops.ampere.attention import adjust
 from basedsl_cute.ops.flash.softmax import (
     as_rows,
     as_wgmma_operand,
@@ -27,9 +27,12 @@ from basedsl_cute.ops.flash.variant import LOG2_E, Sequence
 from basedsl_cute.ops.hopper.attention_config import ROWS, check_config
 from basedsl_cute.ops.hopper.attention_config import Config as Config
 from basedsl_cute.ops.hopper.attention_producer import producer
+from basedsl_cute.ops.hopper.attention_results import write_results
 from basedsl_cute.ops.hopper.attention_rows import PackedWalk, Packing, box_width, boxes_of
 from basedsl_cute.ops.hopper.attention_shares import (
-    NO_SLOT,
+    ADDS,
+    FINISHES,
+    LEAVES,
     SharedWalk,
     add_parts,
     clear_flags,
@@ -77,18 +80,18 @@ def forward_kernel(
     thread = arch.thread_idx()[0]
     slopes, sinks, bias, captured = extras
     of_scores = (slopes, bias, captured)
+    smem = cute.utils.SmemAllocator()
     if cute.const_expr(packing is None):
         sequence = Sequence(cute.Int32(tma_q.shape[0]), cute.Int32(tma_k.shape[0]))
         if cute.const_expr(cfg.shares_last):
             blocks = arch.grid_dim()[0]
             walk = SharedWalk(variant, sequence, of_scores, tma_q.shape, blocks, cfg)
-            walk = walk.of_block(arch.block_idx()[0])
+            walk.begin(arch.block_idx()[0], smem)
         else:
             walk = Walk(variant, sequence, of_scores, tma_q.shape, swizzle, cfg)
     else:
         packing = Packing(*packing)
         walk = PackedWalk(variant, packing, of_scores, tma_q.shape[2], swizzle, cfg)
-    smem = cute.utils.SmemAllocator()
     depths = (cfg.query_stages, cfg.stages, cfg.stages)
     barriers = [smem.allocate_array(cute.Int64, 2 * stages) for stages in depths]
     layouts = smem_layouts(dtype, head_k, head_v, cfg)
@@ -153,17 +156,19 @@ def forward_kernel(
         factor = cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E
         softmax = softmax_of(cute.size(sums, mode=[0]), factor, dtype, cfg)
         at_q, at_k, at_v = [pipe.make_participants()[1] for pipe in pipes]
+        of_results = ((out, lse, sinks, operand_scales[2]), walk, packing, key_group, value_scale)
+        of_results = (*of_results, mma_o, dtype, variant)
         group = warp // 4
         if group == cfg.groups:
-            give_turn(group, work < walk.total, cfg)
+            give_turn(group, walk.has(work), cfg)
         if cute.const_expr(cfg.overlaps):
-            if work < walk.total:
+            if walk.has(work):
                 if cute.const_expr(cfg.by_groups):
                     at_q.wait()
                     pass_hidden(at_k, at_v, walk, read_note(notes, at_q.state.count % NOTES), group)
                 start_scores(at_q, at_k, cute.Boolean(True), mma_s, scores, rq, rk)
                 warpgroup.wait_group(0)
-        while work < walk.total:
+        while walk.has(work):
             if cute.const_expr(cfg.query_stages == 1):
                 # ptxas takes this loop for divergent, and computes descriptors in each thread, if
                 # the barrier that it arrives at below is the same one in each task.
@@ -199,6 +204,9 @@ def forward_kernel(
             acc.fill(0.0)
             scales.fill(1.0)
             softmax.begin()
+            if cute.const_expr(cfg.shares_last and len(cfg.slack) > 1):
+                # What other blocks have seen counts.
+                softmax.tile = cute.ceil_div(walk.sequence.keys, n) - 2 - number
             warpgroup.wait_group(0)
             stage.release()
             adjust(by_row, coords, place, own_scale, row, own, area, n, 1, whole=whole)
@@ -259,7 +267,7 @@ def forward_kernel(
                 rescale(sums, scales)
             multiply_values(mma_o, acc, operand, rv, held.index, tile_sums)
             if cute.const_expr(cfg.overlaps):
-                more = walk.following(work) < walk.total
+                more = walk.has(walk.following(work))
                 if cute.const_expr(cfg.by_groups):
                     if more:
                         at_q.wait()
@@ -268,34 +276,31 @@ def forward_kernel(
                 start_scores(at_q, at_k, more, mma_s, scores, rq, rk)
             # Found again, since registers are few in the loop above.
             own_row, own_head, own_batch, _, _ = read_note(notes, note)
-            slot = own_batch if packing is None else packing.query_batch(own_batch)
-            places = (walk.sequence_of(own_batch), slot, slot, cute.Boolean(True))
             warpgroup.wait_group(1 if cfg.overlaps else 0)
             held.release()
             if cute.const_expr(cfg.by_products):
                 scales.fill(1.0)
                 tile_sums.add(softmax.total, scales)
-            result_scale = None
-            if cute.const_expr(dtype.width == 8):
-                result_scale = value_scale
-            if cute.const_expr(operand_scales[2] is not None):
-                result_scale = value_scale * operand_scales[2][own_head // key_group, own_batch]
-            target = AttentionResult(out, lse, sinks, variant, *places, result_scale)
-            # So that nothing of this is computed ahead and kept through the loops.
-            own_o = mma_o.get_slice(arch.inline_ptx("mov.b32 $0, $1;", [lane], cute.Int32))
-            result = as_rows(own_o.partition_C(cute.make_identity_tensor((m, head_v))))
-            slot: Any = NO_SLOT
+            place_of_task = (own_row, own_head, own_batch)
             if cute.const_expr(cfg.shares_last):
-                slot, first_slot = read_note(notes, note, 7)[5:]
-                arch.griddepcontrol_wait()  # for cleared flags
-                if slot != NO_SLOT:
-                    leave_part(softmax, acc, shares, lane, slot, cfg)
-                add_parts(softmax, acc, shares, lane, first_slot, arch.block_idx()[0], cfg)
-            if slot == NO_SLOT:
-                finish_rows(softmax, sums, result, target, own_row, own_head, 1, cfg.is_wide)
+                ending = read_note(notes, note, 6)[5]
+                if ending == LEAVES:
+                    leave_part(softmax, acc, shares, lane, cfg)
+                if ending == FINISHES:
+                    write_results(softmax, sums, place_of_task, *of_results, lane, cfg)
+            else:
+                write_results(softmax, sums, place_of_task, *of_results, lane, cfg)
             work = walk.following(work)
             if cute.const_expr(cfg.overlaps):
                 warpgroup.wait_group(0)
+        if cute.const_expr(cfg.shares_last):
+            # Behind the loop, which ptxas would take for divergent with a wait for memory in it.
+            if at_q.state.count > 0:
+                note = (at_q.state.count - 1) % NOTES
+                *place_of_task, _, _, ending, first = read_note(notes, note, 7)
+                if ending == ADDS:
+                    add_parts(softmax, acc, shares, lane, first, cfg)
+                    write_results(softmax, sums, place_of_task, *of_results, lane, cfg)
 
 
 def parts_of(scores, cfg):
@@ -374,10 +379,10 @@ def give_turn_again(group, more, word, walk, work, cfg: cute.Constexpr):
     tell, or another one.
     """
     if cute.const_expr(cfg.turns and cfg.groups > 1 and word is None):
-        give_turn(group, more or walk.following(work) < walk.total, cfg)
+        give_turn(group, more or walk.has(walk.following(work)), cfg)
     elif cute.const_expr(cfg.turns and cfg.groups > 1):
         # The word is waited for in the last task only.
-        if group < cfg.groups or walk.following(work) < walk.total:
+        if group < cfg.groups or walk.has(walk.following(work)):
             give_turn(group, True, cfg)
         else:
             give_turn(group, word & 1 != 0, cfg)

@@ -17,12 +17,12 @@ def producer(
     """Load the queries of each task, and keys and values from its last tile to its first."""
     notes, steps = left
     at_q, at_k, at_v = [pipe.make_participants()[0] for pipe in pipes]
-    while work < walk.total:
-        tile, head, batch, low, number = walk.task(work)
+    while walk.has(work):
+        tile, head, batch, low, number, *ending = walk.task(work)
         row = walk.row_of(tile)
         place = walk.place(batch)
         area = walk.area(row, head, place.sequence)
-        note: tuple = (row, head, batch, low, number)
+        note: tuple = (row, head, batch, low, number, *ending)
         word: Any = None
         looked: Any = None
         if cute.const_expr(steps is not None):
@@ -32,8 +32,6 @@ def producer(
             note = (row, head, batch, low, number, whole)
             word, looked = steps.after(number, looked, place, area, low, cfg.tile[1])
             steps.write(at_k.state, word)
-        if cute.const_expr(cfg.shares_last):
-            note = (*note, *walk.ending(work))
         write_note(notes, at_q.state.count, note)
         where = (sides, heads, cfg, row, batch, head, head // group)
         loads = TileLoads(*where) if packing is None else BoxLoads(*where, packing)

@@ -17,57 +17,60 @@ from basedsl_cute.ops.hopper.attention_config import ROWS, Config, takes_shares
 from basedsl_cute.ops.hopper.attention_walk import Walk
 
 LEAST_PIECE = 4  # tiles of keys of a piece: less are not worth the sums that are written
-# Tiles of keys of a block that sharing must save to pay, and what part of all: parts are written, and
-# added by another kernel (bench/results/2026-11-23-attention-4.md).
-LEAST_SAVED, LEAST_SAVED_PART = 6, 0.02
+# Tiles of keys of a block that sharing must save to pay, and what part of all: parts are written and
+# added, and where power is at its limit, blocks without a task leave theirs to the others
+# (bench/results/2026-11-23-attention-4.md).
+LEAST_SAVED, LEAST_SAVED_PART = 6, 0.04
 VECTOR = 4  # Float32, 16 bytes
-AT_ONCE = 4  # vectors that a thread loads before it adds them
+AT_ONCE = 8  # vectors that a thread loads before it adds them
 THREADS = 256  # that clear flags
-NO_SLOT = -1  # of a block that writes the results of its task
+# How a block ends a task: all by itself, by leaving a part, or by adding those that others left.
+FINISHES, LEAVES, ADDS = 0, 1, 2
 
 
-class SharedWalk(Walk):
-    """The tasks of `blocks` blocks, those of the last round as pieces. A step of a task, a tile of
-    keys, weighs one and as many as its tile of queries has warpgroups with queries.
+class Shares:
+    """How tasks are cut: `heads` of all batches, each with the tiles of a sequence, for `blocks`. A
+    step of a task, a tile of keys, weighs one and as many as its tile of queries has warpgroups
+    with queries. A shared task is known by its number among them, a place in the row of all of
+    them by the weight before it.
     """
 
-    def __init__(self, variant, sequence, extras, shape, blocks, cfg):
-        super().__init__(variant, sequence, extras, shape, cute.Int32(1), cfg)
+    def __init__(self, sequence, heads, blocks, cfg, rounds=None):
+        rows, keys = cfg.tile
+        tiles = cute.ceil_div(sequence.queries, rows)
         self.blocks = blocks
         # Tiles of less rows, at the beginning of each head, come last.
-        self.short_tiles = cute.where(self.lead > 0, 1, 0) if cfg.from_end else 0
-        self.long_tiles = cute.max(self.tiles - self.short_tiles, 1)
+        lead = tiles * rows - sequence.queries if cfg.from_end else cute.Int32(0)
+        self.short_tiles = cute.where(lead > 0, 1, 0)
+        self.long_tiles = cute.max(tiles - self.short_tiles, 1)
         self.long_weight = self.short_weight = cute.Int32(cfg.groups + 1)
         if cfg.by_groups:
-            self.short_weight = cute.ceil_div(self.rows - self.lead, ROWS) + 1
-        self.steps = cute.max(cute.ceil_div(cute.Int32(sequence.keys), self.keys), 1)
-        all_heads = self.heads * self.batches
-        self.longs = (self.tiles - self.short_tiles) * all_heads
-        self.rounds = self.longs // blocks
+            self.short_weight = cute.ceil_div(rows - lead, ROWS) + 1
+        self.steps = cute.max(cute.ceil_div(sequence.keys, keys), 1)
+        self.longs = (tiles - self.short_tiles) * heads
+        self.rounds = self.longs // blocks if rounds is None else rounds
         self.first_shared = self.rounds * blocks
         self.left = self.longs - self.first_shared
-        self.shared = self.left + self.short_tiles * all_heads
+        self.shared = self.left + self.short_tiles * heads
         self.long, self.short = self.steps * self.long_weight, self.steps * self.short_weight
         self.all_long = self.left * self.long
-        self.weight = self.all_long + self.short_tiles * all_heads * self.short
+        self.weight = self.all_long + self.short_tiles * heads * self.short
         least = LEAST_PIECE * self.long_weight
         self.pieces = cute.min(cute.max(self.weight // least, 1), blocks)
         self.each, self.more = self.weight // self.pieces, self.weight % self.pieces
 
     def of_block(self, block):
-        """This walk, whose `total` is behind the last task of the block with that number."""
-        self.total = block + self.last_turn(block) * self.blocks + 1
-        return self
-
-    def last_turn(self, block):
-        """The number of the last task of a block, of those that it has."""
-        last = self.cut(block + 1)
-        number = self.task_at(last - 1) - self.task_at(self.cut(block)) + 1
+        """What `part` asks for: how many whole rounds there are, where the piece of a block begins
+        and ends, the number of its last task, of those that it has, its first shared task, and the
+        first block that has some of that.
+        """
+        piece = cute.min(block, self.pieces - 1)
+        own, following = self.cut(piece), self.cut(piece + 1)
+        task = self.task_at(own)
         has_piece = (block < self.pieces) & (self.shared > 0)
-        return self.rounds + cute.where(has_piece, number, 0) - 1
-
-    def following(self, work):
-        return work + self.blocks
+        number = cute.where(has_piece, self.task_at(following - 1) - task + 1, 0)
+        adds = self.piece_at(self.reach(task)[0])
+        return self.rounds, own, following, self.rounds + number - 1, task, adds
 
     def cut(self, piece):
         """Where a piece begins, a whole step of a task."""
@@ -98,48 +101,72 @@ class SharedWalk(Walk):
         end = begin + cute.where(is_long, self.long, self.short)
         return begin, end, cute.where(is_long, self.long_weight, self.short_weight)
 
-    def place_of(self, index):
-        """The tile, head and batch of a task by its number, with those of less rows last."""
+    def tile_of(self, index):
+        """The tile of a task by its number, and its head, counted through all batches."""
         of_short = index - self.longs
-        number, tile = index // self.long_tiles, index % self.long_tiles + self.short_tiles
-        number = cute.where(of_short < 0, number, of_short)
-        tile = cute.where(of_short < 0, tile, 0)
-        return tile, number % self.heads, number // self.heads
+        tile = index % self.long_tiles + self.short_tiles
+        head = cute.where(of_short < 0, index // self.long_tiles, of_short)
+        return cute.where(of_short < 0, tile, 0), head
 
-    def part(self, work):
-        """The number of a task, its first step and the one behind its last, and as the block ends
-        it: the slot in which it leaves a part, or NO_SLOT, and the first of the slots before its
-        own whose parts it adds.
+    def part(self, work, own, following, last_turn, task, adds):
+        """What a block has of a task: the number of the task, the first step and the one behind the
+        last, how the block ends it, and the first of the blocks whose parts it adds.
         """
         turn = work // self.blocks
-        block = work - turn * self.blocks
-        piece = cute.min(block, self.pieces - 1)
-        own, following = self.cut(piece), self.cut(piece + 1)
         is_shared = turn >= self.rounds
         # The last task of a piece, whose end another block has, comes first.
-        left = self.last_turn(block) - turn
-        shared = self.task_at(own) + cute.where(is_shared, left, 0)
+        shared = task + cute.where(is_shared, last_turn - turn, 0)
         begin, end, weight = self.reach(shared)
         first = (cute.max(own, begin) - begin) // weight
         last = (cute.min(following, end) - begin) // weight
-        slot = cute.where(is_shared & (last < self.steps), block, NO_SLOT)
-        adds = cute.where(is_shared & (first > 0), self.piece_at(begin), block)
+        ending = cute.where(first > 0, ADDS, FINISHES)
+        ending = cute.where(last < self.steps, LEAVES, ending)
         return (
             cute.where(is_shared, self.first_shared + shared, work),
             cute.where(is_shared, first, 0),
             cute.where(is_shared, last, self.steps),
-            slot,
+            cute.where(is_shared, ending, FINISHES),
             adds,
         )
 
-    def task(self, work):
-        """The tile, head and batch of a task, and the tiles of keys that the block has of it."""
-        index, first, last, *_ = self.part(work)
-        return *self.place_of(index), self.steps - last, self.steps - 1 - first
 
-    def ending(self, work):
-        """How a block ends a task, see `part`."""
-        return self.part(work)[3:]
+class SharedWalk(Walk):
+    """The tasks of `blocks` blocks, those of the last round as pieces."""
+
+    def __init__(self, variant, sequence, extras, shape, blocks, cfg):
+        super().__init__(variant, sequence, extras, shape, cute.Int32(1), cfg)
+        self.blocks, self.cfg = blocks, cfg
+
+    @cute.jit
+    def begin(self, block, smem):
+        """Find what the block has: a barrier of all threads must follow. It lies in shared memory,
+        since registers are few.
+        """
+        self.kept = smem.allocate_tensor(cute.Int32, cute.make_layout(8), 16)
+        if arch.thread_idx()[0] == 0:
+            shares = Shares(self.sequence, self.heads * self.batches, self.blocks, self.cfg)
+            found = shares.of_block(block)
+            self.kept[7] = block + found[3] * self.blocks
+            for i in cute.range_constexpr(len(found)):
+                self.kept[i] = found[i]
+
+    def has(self, work):
+        return work <= arch.make_warp_uniform(self.kept[7])
+
+    def following(self, work):
+        return work + self.blocks
+
+    def task(self, work):
+        """The tile, head and batch of a task, the tiles of keys that the block has of it, and how
+        it ends it and the first block whose parts it adds, see `Shares.part`.
+        """
+        rounds, *found = (arch.make_warp_uniform(self.kept[i]) for i in range(6))
+        heads = self.heads * self.batches
+        shares = Shares(self.sequence, heads, self.blocks, self.cfg, rounds)
+        index, first, last, ending, adds = shares.part(work, *found)
+        tile, head = shares.tile_of(index)
+        tiles = (shares.steps - last, shares.steps - 1 - first)
+        return tile, head % self.heads, head // self.heads, *tiles, ending, adds
 
 
 def with_shares(config, variant, queries, keys, heads, processors):
@@ -190,8 +217,10 @@ def vectors_of(shares, lane, slot, count: cute.Constexpr, cfg: cute.Constexpr):
 
 
 @cute.jit
-def leave_part(softmax, acc, shares, lane, slot, cfg: cute.Constexpr):
-    """Leave a thread's sums, bases and sums of weights in a slot, and set the warp's flag."""
+def leave_part(softmax, acc, shares, lane, cfg: cute.Constexpr):
+    """Leave a thread's sums, bases and sums of weights for another block, and set the warp's flag."""
+    slot = arch.block_idx()[0]
+    arch.griddepcontrol_wait()  # for cleared flags
     *targets, last = vectors_of(shares, lane, slot, cute.size(acc), cfg)
     own = cute.make_tensor(acc.iterator, cute.make_layout((VECTOR, len(targets))))
     for i in cute.range_constexpr(len(targets)):
@@ -200,18 +229,21 @@ def leave_part(softmax, acc, shares, lane, slot, cfg: cute.Constexpr):
     for r in cute.range_constexpr(2):
         state[r], state[2 + r] = softmax.largest_so_far(r), softmax.total[r]
     cute.autovec_copy(state, last)
+    flags = flags_of(shares[1], arch.grid_dim()[0], cfg)
+    at = flags.iterator + flags.layout((lane // arch.WARP_SIZE, slot))
     arch.sync_warp()
-    if arch.lane_idx() == 0:
-        flags = flags_of(shares[1], arch.grid_dim()[0], cfg)
-        at = flags.iterator + flags.layout((lane // arch.WARP_SIZE, slot))
-        arch.store(at, cute.Int32(1), sem="release", scope="gpu")
+    # By each thread, which is no branch, and after what all of them have written.
+    arch.store(at, cute.Int32(1), sem="release", scope="gpu")
 
 
 @cute.jit
-def add_parts(softmax, acc, shares, lane, first, end, cfg: cute.Constexpr):
-    """Add the parts in slots from `first` to before `end`, in that order, when they are left."""
+def add_parts(softmax, acc, shares, lane, first, cfg: cute.Constexpr):
+    """Add the parts of the blocks from `first` to the one before this, in that order, when they are
+    left.
+    """
     flags = flags_of(shares[1], arch.grid_dim()[0], cfg)
-    for slot in cute.range(first, end, unroll=1):
+    arch.griddepcontrol_wait()  # for cleared flags
+    for slot in cute.range(first, arch.block_idx()[0], unroll=1):
         at = flags.iterator + flags.layout((lane // arch.WARP_SIZE, slot))
         seen = arch.load(at, sem="acquire", scope="gpu")
         while seen == 0:

@@ -76,6 +76,10 @@ class Walk:
         """The task of this block after `work`."""
         return work + arch.grid_dim()[0]
 
+    def has(self, work):
+        """True if a task is one of this block."""
+        return work < self.total
+
     def at(self, work):
         """The tile, head and batch of a task."""
         resident, all_heads = arch.grid_dim()[0], self.heads * self.batches
