@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,6 +19,7 @@ from basedsl_cute.ops.flash.captured import Captured
 from basedsl_cute.ops.flash.turn import BLOCK
 from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention_backward
+from basedsl_cute.ops.hopper.attention_shares import part_views
 
 FLOAT8 = pytest.importorskip("ml_dtypes").float8_e4m3fn
 pytestmark = pytest.mark.skipif(find_ptxas() is None, reason="no ptxas")
@@ -115,6 +117,23 @@ def test_the_kernel_for_8_bits_with_a_mask_of_the_users_spills_nothing(head):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("right", [None, 0])
+def test_the_kernel_with_tiles_from_the_end_spills_nothing(right):
+    config = replace(flash.HOPPER_CONFIGS[64][right is None], from_end=True, by_groups=True)
+    check(64, config, Variant(right=right), allowed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("head", flash.HOPPER_CONFIGS)
+def test_the_kernel_whose_last_tasks_are_shared_spills_nothing(head):
+    configs = [(flash.HOPPER_CONFIGS[head][1], np.float16)]
+    if head in (64, 128):
+        configs.append((flash.NARROW_BY_PRODUCTS[head][0], FLOAT8))
+    for config, dtype in configs:
+        check(head, replace(config, shares_last=True), Variant(), dtype=dtype)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("head", flash.NARROW_BY_PRODUCTS)
 @pytest.mark.parametrize("right", [None, 0])
 def test_the_kernel_for_8_bits_without_logarithms_spills_nothing(head, right):
@@ -146,11 +165,14 @@ def check(
             blocks = -(-256 // config.tile[1]) * config.tile[1] // BLOCK
             turned = np.zeros((4, 2, blocks, BLOCK * head), dtype).transpose(3, 2, 1, 0)
     lse = np.zeros((4, 2, 256), np.float32).transpose(2, 1, 0)
+    shares = (None, None)
+    if getattr(config, "shares_last", False):
+        shares = [np.zeros(x[::-1], np.float32).T for x, _ in part_views(config.tile[0], head, 132)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SpillWarning)  # counted below
         compiled = cute.compile(
             flash._launch,
-            *(x, x, x, out, lse, None, None, turned),
+            *(x, x, x, out, lse, *shares, turned),
             *((None,) * 4, (None, None, None), (), (None,) * 3),
             *(1.0, 1.0, 1, 256, 132, head, head, variant, config, False, 0),
             options=f"--gpu-arch {arch}",

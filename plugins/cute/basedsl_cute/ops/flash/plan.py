@@ -358,7 +358,7 @@ def plan_of(
         )
     if getattr(config, "shares_last", False):
         of_parts = part_views(config.tile[0], width, rest[-1])
-        parts = Parts(*(HeadsView(*x) for x in of_parts), f32)
+        parts = Parts(HeadsView(*of_parts[0]), HeadsView(*of_parts[1]), f32)
     if operands["q"].dtype.width == 8:
         turned = _turned(given.v.dtype, extents, config)
     return AttentionPlan(

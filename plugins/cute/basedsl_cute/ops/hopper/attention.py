@@ -134,7 +134,7 @@ def forward_kernel(
     else:
         arch.setmaxregister_increase(registers[1])
         lane = thread - 128
-        own_s, own_o = mma_s.get_slice(lane), mma_o.get_slice(lane)
+        own_s = mma_s.get_slice(lane)
         all_s, all_o = (x.get_slice((warp // 4 - 1) * 128) for x in (mma_s, mma_o))
         rq = mma_s.make_fragment_A(all_s.partition_A(sq))
         rk = mma_s.make_fragment_B(all_s.partition_B(sk))

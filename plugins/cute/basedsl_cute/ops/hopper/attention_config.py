@@ -93,7 +93,7 @@ class Config:
 
 
 def takes_shares(config, variant):
-    """True if tasks of a configuration may be cut: all see the same keys, and have the same work."""
+    """True if tasks of a configuration may be cut: all see the same keys."""
     is_bounded = variant.left is not None or variant.right is not None
     is_changed = is_bounded or variant.is_scored or variant.mask is not None
     return config.persistent and not config.box and not is_changed
@@ -143,7 +143,7 @@ def check_config(cfg, dtype, variant, is_packed):
         )
     if cfg.shares_last and not takes_shares(cfg, variant):
         raise DSLTypeError(
-            f"attention on Hopper shares no last tasks with {cfg}, or of queries that see some keys",
+            f"attention on Hopper shares no last tasks with {cfg}, or where masks hide keys",
             hint="shares_last= needs persistent=, scaled products, and queries that see all keys",
         )
     if cfg.overlaps and (cfg.turns or cfg.query_stages < 2):

@@ -17,8 +17,8 @@ from basedsl_cute.ops.hopper.attention_config import ROWS, Config, takes_shares
 from basedsl_cute.ops.hopper.attention_walk import Walk
 
 LEAST_PIECE = 4  # tiles of keys of a piece: less are not worth the sums that are written
-# Tiles of keys of a block that sharing must save to pay, and what part of all: parts are written and
-# added, and where power is at its limit, blocks without a task leave theirs to the others
+# Tiles of keys of a block that sharing must save to pay, and what part of all: parts are written
+# and added, and where power is at its limit, blocks without a task leave theirs to the others
 # (bench/results/2026-11-23-attention-4.md).
 LEAST_SAVED, LEAST_SAVED_PART = 6, 0.04
 VECTOR = 4  # Float32, 16 bytes
@@ -218,7 +218,7 @@ def vectors_of(shares, lane, slot, count: cute.Constexpr, cfg: cute.Constexpr):
 
 @cute.jit
 def leave_part(softmax, acc, shares, lane, cfg: cute.Constexpr):
-    """Leave a thread's sums, bases and sums of weights for another block, and set the warp's flag."""
+    """Leave a thread's sums, bases and sums of weights, and set the warp's flag."""
     slot = arch.block_idx()[0]
     arch.griddepcontrol_wait()  # for cleared flags
     *targets, last = vectors_of(shares, lane, slot, cute.size(acc), cfg)
