@@ -191,7 +191,8 @@ def test_shares_are_chosen_where_they_save_a_part_of_the_time():
     assert not bounded.shares_last  # 10.4 rounds of tasks of other lengths
     for config, length, heads, wanted in (
         (narrow, 4096, 64, True),  # 10.2 rounds, and tiles of less rows
-        (wide, 4096, 64, False),  # 15.5 rounds
+        (wide, 4096, 64, True),  # 15.5 rounds
+        (wide, 8192, 10, False),  # 4.8 rounds
         (wide, 4096, 10, True),  # 2.4 rounds
         (wide, 4096, 66, False),  # 16 rounds
         (wide, 512, 10, False),  # short ones

@@ -407,8 +407,10 @@ def _chosen(
         if 96 < width <= 128 and variant.left is not None:
             return _HOPPER_WINDOW
         found = free if variant.right is None else bounded
-        # On an H200 463 TFLOP/s instead of 431, bench/results/2026-11-23-attention-4.md.
-        return replace(found, from_end=True, by_groups=True) if width <= 64 else found
+        if width <= 64 and (not variant.is_unbounded or extents.keys > _FEW_KEYS):
+            # On an H200 1.02 to 1.2 times as fast, bench/results/2026-11-23-attention-4.md.
+            found = replace(found, from_end=True, by_groups=True)
+        return found
     packed = extents.group if longest * extents.group <= 64 else 1
     widest = max(extents.head, extents.head_v)
     is_plain = not variant.is_scored and variant.mask is None and variant.left is None

@@ -275,7 +275,7 @@ class OnlineSoftmax:
         return scales
 
     def largest_so_far(self, row):
-        """What `join` compares softmaxes of a row by: its largest score."""
+        """The number that `join` compares softmaxes of a row by: its largest score."""
         return self.largest[row]
 
     def largest_exponent(self, row):
@@ -365,7 +365,7 @@ class LazySoftmax(OnlineSoftmax):
                     sums[r, None].store(sums[r, None].load() * scale)
 
     def largest_so_far(self, row):
-        """What `join` compares softmaxes of a row by: the exponent of its base."""
+        """The number that `join` compares softmaxes of a row by: its base's exponent."""
         return self.largest_exponent(row)
 
     def join(self, row, others):

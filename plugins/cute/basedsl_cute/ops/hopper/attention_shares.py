@@ -20,7 +20,7 @@ LEAST_PIECE = 4  # tiles of keys of a piece: less are not worth the sums that ar
 # Tiles of keys of a block that sharing must save to pay, and what part of all: parts are written
 # and added, and where power is at its limit, blocks without a task leave theirs to the others
 # (bench/results/2026-11-23-attention-4.md).
-LEAST_SAVED, LEAST_SAVED_PART = 6, 0.04
+LEAST_SAVED, LEAST_SAVED_PART = 10, 0.025
 VECTOR = 4  # Float32, 16 bytes
 AT_ONCE = 8  # vectors that a thread loads before it adds them
 THREADS = 256  # that clear flags
@@ -29,7 +29,7 @@ FINISHES, LEAVES, ADDS = 0, 1, 2
 
 
 class Shares:
-    """How tasks are cut: `heads` of all batches, each with the tiles of a sequence, for `blocks`. A
+    """The cuts of tasks: `heads` of all batches, each with the tiles of a sequence, for `blocks`. A
     step of a task, a tile of keys, weighs one and as many as its tile of queries has warpgroups
     with queries. A shared task is known by its number among them, a place in the row of all of
     them by the weight before it.
@@ -60,8 +60,8 @@ class Shares:
         self.each, self.more = self.weight // self.pieces, self.weight % self.pieces
 
     def of_block(self, block):
-        """What `part` asks for: how many whole rounds there are, where the piece of a block begins
-        and ends, the number of its last task, of those that it has, its first shared task, and the
+        """The numbers that `part` takes: how many whole rounds there are, where the piece of a
+        block begins and ends, the number of its last task, of those that it has, its first shared task, and the
         first block that has some of that.
         """
         piece = cute.min(block, self.pieces - 1)
@@ -73,7 +73,7 @@ class Shares:
         return self.rounds, own, following, self.rounds + number - 1, task, adds
 
     def cut(self, piece):
-        """Where a piece begins, a whole step of a task."""
+        """The place where a piece begins, a whole step of a task."""
         at = piece * self.each + cute.min(piece, self.more)
         of_short = at - self.all_long
         return at - cute.where(
@@ -94,7 +94,7 @@ class Shares:
         return cute.where(of_short < 0, at // self.long, self.left + of_short // self.short)
 
     def reach(self, shared):
-        """Where a shared task begins and ends, and the weight of its steps."""
+        """The places where a shared task begins and ends, and the weight of its steps."""
         of_short = shared - self.left
         is_long = of_short < 0
         begin = cute.where(is_long, shared * self.long, self.all_long + of_short * self.short)
@@ -109,8 +109,8 @@ class Shares:
         return cute.where(of_short < 0, tile, 0), head
 
     def part(self, work, own, following, last_turn, task, adds):
-        """What a block has of a task: the number of the task, the first step and the one behind the
-        last, how the block ends it, and the first of the blocks whose parts it adds.
+        """The part of a task that a block has: the number of the task, the first step and the one
+        behind the last, how the block ends it, and the first of the blocks whose parts it adds.
         """
         turn = work // self.blocks
         is_shared = turn >= self.rounds
