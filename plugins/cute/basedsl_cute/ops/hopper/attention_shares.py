@@ -61,8 +61,8 @@ class Shares:
 
     def of_block(self, block):
         """The numbers that `part` takes: how many whole rounds there are, where the piece of a
-        block begins and ends, the number of its last task, of those that it has, its first shared task, and the
-        first block that has some of that.
+        block begins and ends, the number of its last task, of those that it has, its first shared
+        task, and the first block that has some of that.
         """
         piece = cute.min(block, self.pieces - 1)
         own, following = self.cut(piece), self.cut(piece + 1)
