@@ -139,3 +139,23 @@ def test_control_flow_is_blocks() -> None:
         CHECK-NOT: scf.
     """
     filecheck(collatz_steps.compile(27).__mlir__, checks)
+
+
+def test_arrays_whose_memory_is_not_what_they_say():
+    """A masked array sums without its masked elements; compiled code would take all."""
+
+    @toy.jit
+    def total(a):
+        s = 0
+        for i in range(len(a)):
+            s += a[i]
+        return s
+
+    masked = np.ma.array([1, 2, 3], mask=[False, True, False])
+    for _ in range(2):
+        with pytest.raises(DSLError, match="'a' is a masked array"):
+            total(masked)
+        for _ in range(4):  # repeated calls are native
+            assert total(np.array([1, 2, 3])) == 6
+    with pytest.raises(DSLError, match=r"bytes are in another order(.|\n)*astype\('int64'\)"):
+        total(np.arange(3).astype(">i8"))

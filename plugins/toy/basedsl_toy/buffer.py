@@ -14,6 +14,7 @@ import numpy as np
 
 from basedsl import (
     ArgumentType,
+    ArrayRecord,
     CParameter,
     DSLCallError,
     DSLTypeError,
@@ -178,11 +179,15 @@ class BufferArgument(ArgumentType):
         """The type of the array `value` for the parameter `name`, checked against its annotation.
 
         Raises DSLCallError for anything but a writable array of one or two dimensions whose
-        elements have a numeric type, and for one that differs from its declaration.
+        elements have a numeric type, and for one that differs from its declaration. Raises
+        DSLTypeError for a masked array, and for elements whose bytes are in another order.
         """
         if not isinstance(value, np.ndarray):
             raise DSLCallError(f"'{name}' is declared a Buffer, got {type(value).__name__}")
-        dtype = from_numpy_dtype(value.dtype) if value.dtype.kind in "biufV" else None
+        is_known = value.dtype.kind in "biufV"
+        if is_known:
+            ArrayRecord.of(value, name)  # raises for masks and for bytes in another order
+        dtype = from_numpy_dtype(value.dtype) if is_known else None
         if dtype is None or not 1 <= value.ndim <= 2:
             raise DSLCallError(
                 f"'{name}' is an array of {value.dtype} with {value.ndim} dimension(s)",
