@@ -46,10 +46,20 @@ _SLACK = {4096: ((0, 3.0),), 16384: ((0, 3.0), (1024, 2.0), (4096, 1.0))}
 # Without a mask, functions of scores, or logarithms of sums, which are coarser so: without a bound
 # of the keys that a query sees, and with one.
 _LAZY: dict[str, Any] = {"by_products": True, "early": True, "slack": _SLACK[4096]}
+_NARROW_64_LAZY = replace(
+    _NARROW_64,
+    tile=(192, 128),
+    between=False,
+    ahead=True,
+    late=4,
+    from_end=True,
+    by_groups=True,
+    **_LAZY,
+)
 _NARROW_128_LAZY = replace(_NARROW_128, **_LAZY)
 _NARROW_256_LAZY = replace(_NARROW_256, ahead=True, late=4, between=False, **_LAZY)
 NARROW_BY_PRODUCTS = {
-    64: (replace(_NARROW_64, tile=(192, 128), by_products=True), _NARROW_64),
+    64: (_NARROW_64_LAZY, _NARROW_64),
     128: (_NARROW_128_LAZY, replace(_NARROW_128_LAZY, late=6)),
     256: (_NARROW_256_LAZY, _NARROW_256),
 }
