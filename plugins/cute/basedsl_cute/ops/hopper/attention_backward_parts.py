@@ -218,8 +218,15 @@ class QueryTiles:
     def shown(self, head, tile):
         """The head and tile, or the next ones of which a query sees a key."""
         if cute.const_expr(self.place.user_mask is not None):
-            while head < self.end and not self.shows(head, tile):
-                head, tile = self.step(head, tile)
+            lane, seen = arch.lane_idx(), cute.Int32(0)
+            while head < self.end and seen == 0:
+                own = tile + lane  # each lane looks at a tile
+                shown = self.shows(head, cute.min(own, self.high - 1))
+                seen = arch.vote_ballot_sync((own < self.high) & shown)
+                tile += arch.popc(~seen & (seen - 1)) if seen != 0 else 32
+                if tile >= self.high:
+                    head, tile = head + 1, self.low
+            tile = arch.make_warp_uniform(tile)
         return head, tile
 
     def shows(self, head, tile):
