@@ -129,6 +129,7 @@ def test_the_kernel_whose_last_tasks_are_shared_spills_nothing(head):
     configs = [(flash.HOPPER_CONFIGS[head][1], np.float16)]
     if head in (64, 128):
         configs.append((flash.NARROW_BY_PRODUCTS[head][0], FLOAT8))
+        configs.append((flash.NARROW_CONFIGS[head][0], FLOAT8))
     for config, dtype in configs:
         check(head, replace(config, shares_last=True), Variant(), dtype=dtype)
 

@@ -78,7 +78,9 @@ _EPILOGUE = 0.22  # cycles for an element of a tile, and as many again for the r
 _PARTS = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # slices of K for `parallel_split_k`
 _MAX_WORKSPACE = 2**24  # bytes
 _WORTH = 0.93  # the fraction of the usual choice's time that another has to reach
-_MOST_OPERATIONS = 4e11  # of products that were measured
+# Of products that were measured. Those of more keep what rules choose, most often tiles of
+# 128 x 256, unless the fitted model finds it so many times as slow as another.
+_MOST_OPERATIONS, _DOUBTFUL = 4e11, 1.1
 _NAMES = {
     config.Config: "hopper",
     Config: "hopper split",
@@ -107,28 +109,41 @@ _NARROW_PAIRS = 1.3  # of tiles of up to 96 columns in pairs along N, for a K be
 
 def choose_hopper_kernel(problem: Problem) -> tuple[str, Any]:
     """The fastest kernel by the model, as its name in `ops.gemm.matmul`, and its configuration."""
-    if _is_fitted(problem):
-        (cfg,) = _by_the_fit(problem, 1)
-        return _NAMES[type(cfg)], cfg
-    return choose_by_rules(problem)
+    if not _is_fitted(problem):
+        return choose_by_rules(problem)
+    found = candidates.candidates(problem)
+    times = _modelled_times(problem, found.table)
+    best = int(np.argmin(times))
+    if 2 * problem.m * problem.n * problem.k > _MOST_OPERATIONS:
+        name, cfg = choose_by_rules(problem)
+        (time,) = _modelled_times(problem, model.columns_of([cfg]))
+        if time < _DOUBTFUL * times[best]:
+            return name, cfg
+    cfg = found.at(best, problem)
+    return _NAMES[type(cfg)], cfg
 
 
 def _is_fitted(problem: Problem) -> bool:
     """True for the products of which `model` was fitted to measurements."""
-    is_plain = problem.bits == problem.bits_of_c == 16 and problem.batches == 1 and problem.stores
-    return is_plain and 2 * problem.m * problem.n * problem.k < _MOST_OPERATIONS
+    is_plain = problem.bits == problem.bits_of_c == 16 and problem.batches == 1
+    return is_plain and problem.stores
 
 
 def _by_the_fit(problem: Problem, most: int) -> list[Any]:
     """The `most` fastest configurations by the fitted model."""
     found = candidates.candidates(problem)
+    times = _modelled_times(problem, found.table)
+    return [found.at(int(row), problem) for row in np.argsort(times, kind="stable")[:most]]
+
+
+def _modelled_times(problem: Problem, table: dict[str, Any]) -> Any:
+    """Microseconds of the product by each configuration of a table, by the fitted model."""
     facts = _model_facts(problem)
     if problem.is_column_major:  # slices of K are computed as C^T = B A^T
-        is_turned = found.table["parts"] > 1
+        is_turned = table["parts"] > 1
         pairs = zip(_model_facts(problem.row_major()), facts, strict=True)
         facts = tuple(np.where(is_turned, *pair) for pair in pairs)
-    times = model.modelled_time(found.table, model.Products(*facts))
-    return [found.at(int(row), problem) for row in np.argsort(times, kind="stable")[:most]]
+    return model.modelled_time(table, model.Products(*facts))
 
 
 def _model_facts(problem: Problem) -> tuple[Any, ...]:
