@@ -189,7 +189,9 @@ def test_shares_are_chosen_where_they_save_a_part_of_the_time():
     wide, narrow = flash.HOPPER_CONFIGS[128][1], flash.narrow_config(128, 4096, False, False)
     bounded = with_shares(narrow, Variant(right=0), 4096, 4096, 64, 132)
     assert not bounded.shares_last  # 10.4 rounds of tasks of other lengths
+    in_turns = flash.narrow_config(256, 4096, False, False)
     for config, length, heads, wanted in (
+        (in_turns, 4096, 64, False),  # 15.5 rounds
         (narrow, 4096, 64, True),  # 10.2 rounds, and tiles of less rows
         (wide, 4096, 64, True),  # 15.5 rounds
         (wide, 8192, 10, False),  # 4.8 rounds
