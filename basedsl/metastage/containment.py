@@ -16,7 +16,8 @@ from basedsl.metastage.chosen_member import ChosenMember
 from basedsl.metastage.ranges import Range
 from basedsl.numeric import Numeric, ambiguous, is_ambiguous, is_dynamic
 
-_SEARCHED = (tuple, list, deque, dict, set, frozenset, KeysView, ValuesView)
+_BUILT_IN: tuple[Any, ...] = (tuple, list, deque, dict, set, frozenset)
+_SEARCHED = (*_BUILT_IN, KeysView, ValuesView)
 
 _NUMBERS = (int, float, Numeric)
 
@@ -25,8 +26,8 @@ def contains(item: Any, container: Any) -> Any:
     """Return the condition of `item in container`: a bool, or a dynamic Boolean."""
     if isinstance(container, range | Range):
         return _in_range(item, container)
-    if isinstance(container, _SEARCHED):
-        keys: list[Any] = list(container)
+    if isinstance(container, _SEARCHED) and not _has_its_own_search(container):
+        keys = _searched(container)
         if isinstance(item, type):
             for key in keys:
                 if isinstance(key, type) and is_ambiguous(key, item):
@@ -35,6 +36,21 @@ def contains(item: Any, container: Any) -> Any:
             return _is_one_of(item, keys)
     method = getattr(type(container), "__contains__", None)
     return method(container, item) if isinstance(method, FunctionType) else item in container
+
+
+def _has_its_own_search(container: Any) -> bool:
+    """Return True for a program's subclass of a container of Python with another `__contains__`."""
+    return isinstance(container, _BUILT_IN) and isinstance(
+        type(container).__contains__, FunctionType
+    )
+
+
+def _searched(container: Any) -> list[Any]:
+    """Return the items that Python compares: what is stored, not what an `__iter__` of a program's
+    subclass gives.
+    """
+    base = next((kind for kind in _BUILT_IN if isinstance(container, kind)), None)
+    return list(container) if base is None else list(base.__iter__(container))
 
 
 def _is_one_of(item: Any, keys: Iterable[Any]) -> Any:

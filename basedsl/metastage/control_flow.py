@@ -283,7 +283,8 @@ class StagedControlFlow:
     def setitem(self, value: Any, obj: Any, index: Any) -> None:
         refuse_text("looked up", index)
         index = integer_of(index)
-        if isinstance(obj, list) and is_dynamic(index):
+        stores = getattr(type(obj), "__setitem__", None)  # a subclass may have one of its own
+        if isinstance(obj, list) and is_dynamic(index) and not isinstance(stores, FunctionType):
             check_index(obj, index)
             for i, old in enumerate(list(obj)):
                 here = (index == i) | (index == i - len(obj))

@@ -195,7 +195,57 @@ def _apply_other(op: Operator, a: Any, b: Any) -> Any:
             if type(number) in _OPERANDS and _computes_in_c(type(x)):
                 raise _meets_other_numbers(op, number, x)
             return NotImplemented
-    return apply(op, as_numeric(a), as_numeric(b))
+    own = _reflected(op, a, b)
+    if own is not None:
+        answer = own(b, a)
+        if answer is not NotImplemented:
+            return answer
+    return apply(op, as_numeric(_stored(a)), as_numeric(_stored(b)))
+
+
+def _stored(x: Any) -> Any:
+    """Return the number that an operator in C reads: not what a program's `__int__` says it is."""
+    for kind, name in ((int, "__int__"), (float, "__float__")):
+        if isinstance(x, kind) and isinstance(getattr(type(x), name, None), FunctionType):
+            return getattr(kind, name)(x)
+    return x
+
+
+_REFLECTED = {
+    "+": "__radd__",
+    "-": "__rsub__",
+    "*": "__rmul__",
+    "/": "__rtruediv__",
+    "//": "__rfloordiv__",
+    "%": "__rmod__",
+    "**": "__rpow__",
+    "<<": "__rlshift__",
+    ">>": "__rrshift__",
+    "&": "__rand__",
+    "|": "__ror__",
+    "^": "__rxor__",
+    "<": "__gt__",
+    ">": "__lt__",
+    "<=": "__ge__",
+    ">=": "__le__",
+    "==": "__eq__",
+    "!=": "__ne__",
+}
+
+
+def _reflected(op: Operator, a: Any, b: Any) -> Any:
+    """Return the method of a program's own class of numbers, such as `__radd__`, that Python calls
+    before the operator of the int or float on the left; None if there is none.
+    """
+    if not isinstance(a, Numeric):  # the method on the left had its turn
+        return None
+    if not (isinstance(b, float) or (isinstance(b, int) and a.is_integer)):
+        return None
+    method = getattr(type(b), _REFLECTED.get(op.symbol, ""), None)
+    # Those of `enum` know nothing that Python's numbers do not.
+    if isinstance(method, FunctionType) and method.__module__ != "enum":
+        return method
+    return None
 
 
 def _computes_in_c(cls: type) -> bool:
