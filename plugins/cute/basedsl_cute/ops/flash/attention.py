@@ -261,10 +261,8 @@ def _plan(
         _check_narrow(is_dense, extents, config)
     if config is None:
         config = _chosen(extents, longest, q, variant, is_dense, page, options.return_lse)
-        if q.dtype.width == 16 or max(extents.head, extents.head_v) <= 128:
-            # Of 8 bits, consumers of larger heads have no registers left for that.
-            heads = extents.heads * extents.batches
-            config = with_shares(config, variant, longest, extents.keys, heads, _multiprocessors(q))
+        heads = extents.heads * extents.batches
+        config = with_shares(config, variant, longest, extents.keys, heads, _multiprocessors(q))
     elif not isinstance(config, ampere.Config | hopper.Config | blackwell.Config):
         raise DSLTypeError(
             f"attention: config is {with_article(type(config))}",
