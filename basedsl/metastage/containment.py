@@ -18,6 +18,7 @@ from basedsl.numeric import Numeric, ambiguous, is_ambiguous, is_dynamic
 
 _BUILT_IN: tuple[Any, ...] = (tuple, list, deque, dict, set, frozenset)
 _SEARCHED = (*_BUILT_IN, KeysView, ValuesView)
+_HASHED = (dict, set, frozenset, KeysView)
 
 _NUMBERS = (int, float, Numeric)
 
@@ -33,6 +34,8 @@ def contains(item: Any, container: Any) -> Any:
                 if isinstance(key, type) and is_ambiguous(key, item):
                     raise ambiguous(key, item)
         if any(is_dynamic(x) or type(x) is ChosenMember for x in (item, *keys)):
+            if isinstance(container, _HASHED):
+                _check_hashes(container, keys)
             return _is_one_of(item, keys)
     method = getattr(type(container), "__contains__", None)
     return method(container, item) if isinstance(method, FunctionType) else item in container
@@ -51,6 +54,20 @@ def _searched(container: Any) -> list[Any]:
     """
     base = next((kind for kind in _BUILT_IN if isinstance(container, kind)), None)
     return list(container) if base is None else list(base.__iter__(container))
+
+
+def _check_hashes(container: Any, keys: Iterable[Any]) -> None:
+    """Raise DSLTypeError for a key that is a number of a program's own class with another equality
+    or hash: Python compares only what has the same hash, and a dynamic number has none.
+    """
+    for key in keys:
+        own = {type(getattr(type(key), name)) for name in ("__eq__", "__hash__")}
+        if isinstance(key, int | float) and FunctionType in own:
+            raise DSLTypeError(
+                f"{with_article(type(container))} is searched for a dynamic number, and its key of "
+                f"class {type(key).__name__} has its own equality or hash",
+                hint="compare with its keys one by one, as any(n == key for key in keys)",
+            )
 
 
 def _is_one_of(item: Any, keys: Iterable[Any]) -> Any:
