@@ -168,3 +168,29 @@ def test_more_tiles_than_a_warp_looks_at():
 
     for config in (hopper.Config((64, 32)), hopper.Config((64, 32), persistent=True)):
         close(attention(q, k, v, mask=mask, config=config), reference(q, k, v, mask=mask)[0])
+
+
+# Each mask is about elements of which a tile has more than extremes are kept of, or whose
+# difference or product may not fit: nothing may be concluded from them.
+FAR = np.sort(np.random.default_rng(7).integers(0, 5, 6000)).astype(np.int32)
+WIDE, KEPT = FAR.astype(np.int64), FAR % 2 == 0
+LARGE = (WIDE * 900_000_000 - 1_800_000_000).astype(np.int32)
+OF_STRIDES = {
+    "differences": lambda b, h, q, k: FAR[q * 20] - FAR[k * 20] >= 0,
+    "Int64": lambda b, h, q, k: WIDE[q * 20] - WIDE[k * 20] <= 0,
+    "products": lambda b, h, q, k: FAR[q * 20] * FAR[k * 20] >= 6,
+    "truths": lambda b, h, q, k: KEPT[k * 20],
+    "choices": lambda b, h, q, k: (FAR[k * 20] if k > q else FAR[q * 20]) + 1 >= 3,
+    "quotients": lambda b, h, q, k: FAR[k * 20] // 2 - 1 <= 0,
+    "large numbers": lambda b, h, q, k: LARGE[q * 20] == LARGE[k * 20],
+}
+
+
+@pytest.mark.parametrize("kind", OF_STRIDES)
+def test_nothing_is_concluded_from_extremes_that_are_not_known(kind):
+    q, k, v = (normal(1, 300, 1, 32, seed=i) for i in range(3))
+    mask = OF_STRIDES[kind]
+    out = attention(q, k, v, mask=mask, config=CONFIGS["chosen"])
+    seen = np.array([[bool(mask(0, 0, i, j)) for j in range(300)] for i in range(300)])
+    wanted, _ = reference(q, k, v, mask=lambda b, h, q, k: seen[q, k])
+    close(out, wanted)

@@ -10,7 +10,7 @@ nothing is concluded: the tile is visited, and its scores are masked one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import basedsl_cute as cute
@@ -27,10 +27,13 @@ from basedsl_cute.ops.flash.extremes import extremes_between
 
 
 class Interval(NamedTuple):
-    """The integers from `low` to `high`."""
+    """The least and the largest number that an integer may be. If it is not `known`, a dynamic
+    Boolean where loaded numbers are among what it depends on, nothing is concluded from them.
+    """
 
     low: Any
     high: Any
+    known: Any = True
 
 
 class Truth(NamedTuple):
@@ -88,15 +91,18 @@ class _Bounds(Knowledge):
         if name == "arith.xori" and (quotient := rounded_down(op)) is not None:
             dividend, divisor = quotient
             ends = self.of(dividend)
-            return None if ends is None else Interval(ends.low // divisor, ends.high // divisor)
+            if ends is None:
+                return None
+            return Interval(ends.low // divisor, ends.high // divisor, ends.known)
         if name in _RULES:
             operands = [self.of(operand) for operand in op.operands]
             if name == "arith.cmpi":
-                return _compared(int(op.attributes["predicate"].value), *operands)
+                found = _compared(int(op.attributes["predicate"].value), *operands)
+                return _as_known(name, operands, found)
             if name in _OF_NUMBERS and not all(isinstance(x, Interval) for x in operands):
                 return None
             if None not in operands:
-                return _RULES[name](*operands)
+                return _as_known(name, operands, _RULES[name](*operands))
         return None
 
     def _loaded(self, op: Any) -> Any:
@@ -107,19 +113,20 @@ class _Bounds(Knowledge):
             start = self.of(place)
             if not isinstance(ends, Interval) or not isinstance(start, Interval):
                 return None
-            ends = Interval(ends.low + start.low, ends.high + start.high)
+            ends = _as_known("arith.addi", (ends, start), _sum(ends, start))
         _, found = self.arrays.get(base, (None, None))
         if found is None or not isinstance(ends, Interval):
             return None
-        least, most = extremes_between(found, *ends)
+        least, most, known = extremes_between(found, ends.low, ends.high)
+        known = _and(ends.known, known)
         if str(op.results[0].type) == "i1":
-            return Truth(most != 0, least == 0)
-        return Interval(least, most)
+            return _unless_unknown(known, Truth(most != 0, least == 0))
+        return Interval(least, most, known)
 
     def _branched(self, op: Any, place: int) -> Any:
         truth = self.of(op.operands[0])
         ends = self.of_branches(op, place, (Truth(True, False), Truth(False, True)))
-        return None if None in ends else _either(truth, *ends)
+        return None if None in ends else _as_known("scf.if", ends, _either(truth, *ends))
 
 
 def rounded_down(op: Any) -> tuple[Any, int] | None:
@@ -175,6 +182,25 @@ def _or(a: Any, b: Any) -> Any:
     return a | b
 
 
+def _as_known(name: str, operands: Sequence[Any], found: Any) -> Any:
+    """The bounds that a rule found, if those of its operands are known, and do not overflow."""
+    ranges = [x for x in operands if isinstance(x, Interval)]
+    known = _and(*(x.known for x in ranges))
+    if known is True or found is None:
+        return found
+    if name in _MOST_BITS:
+        for x in ranges:
+            most = 1 << int(_MOST_BITS[name] * (x.low.width - 2))
+            known = _and(known, x.low > -most, x.high < most)
+    if isinstance(found, Truth):
+        return _unless_unknown(known, found)
+    return Interval(found.low, found.high, known)
+
+
+def _unless_unknown(known: Any, found: Truth) -> Truth:
+    return Truth(_or(found.true, _not(known)), _or(found.false, _not(known)))
+
+
 def _either(truth: Truth, then: Any, other: Any) -> Any:
     """The bounds of a choice."""
     if isinstance(then, Truth):
@@ -197,12 +223,12 @@ def _choice(condition: Any, then: Any, other: Any) -> Any:
 
 
 def _product(a: Interval, b: Interval) -> Interval:
-    ends = [x * y for x in a for y in b]
+    ends = [x * y for x in a[:2] for y in b[:2]]
     return Interval(_least(ends), _most(ends))
 
 
 def _shifted(a: Interval, b: Interval) -> Interval:
-    ends = [x >> y for x in a for y in b]
+    ends = [x >> y for x in a[:2] for y in b[:2]]
     return Interval(_least(ends), _most(ends))
 
 
@@ -267,8 +293,14 @@ def _compared(predicate: int, a: Any, b: Any) -> Truth | None:
     return None if found is None else Truth(*found)
 
 
+def _sum(a: Interval, b: Interval) -> Interval:
+    return Interval(a.low + b.low, a.high + b.high)
+
+
+# Operations whose results overflow unless their operands have less than this part of the bits.
+_MOST_BITS = {"arith.addi": 1, "arith.subi": 1, "arith.muli": 0.5, "math.absi": 1}
 _OF_NUMBERS: dict[str, Callable[..., Any]] = {
-    "arith.addi": lambda a, b: Interval(a.low + b.low, a.high + b.high),
+    "arith.addi": _sum,
     "arith.subi": lambda a, b: Interval(a.low - b.high, a.high - b.low),
     "arith.muli": _product,
     "arith.maxsi": lambda a, b: Interval(cute.max(a.low, b.low), cute.max(a.high, b.high)),

@@ -96,9 +96,9 @@ def pairs_of(captured: Sequence[Any], variant: Any) -> list[tuple[Any, Any]]:
     return list(zip(arrays, found or (None,) * count, strict=True))
 
 
-def extremes_between(found: cute.Tensor, low: Any, high: Any) -> tuple[Any, Any]:
+def extremes_between(found: cute.Tensor, low: Any, high: Any) -> tuple[Any, Any, Any]:
     """The least and the largest number of a captured array from element `low` to `high`, or less
-    and more than these, by its extremes `found`.
+    and more than these, by its extremes `found`, and if they are known.
     """
     last = cute.max(cute.min(cute.Int32(high) // BLOCK, found.shape[0] - 1), 0)
     first = cute.min(cute.max(cute.Int32(low) // BLOCK, 0), last)
@@ -107,10 +107,8 @@ def extremes_between(found: cute.Tensor, low: Any, high: Any) -> tuple[Any, Any]
     for i in range(1, LEVELS):
         level = cute.where(count >= 1 << i, i, level)
     second = last + 1 - (1 << level)
-    kind = found.element_type
-    is_known = count <= _MOST_BLOCKS
-    most = 2 ** (kind.width - 1) - 1
     return (
-        cute.where(is_known, cute.min(found[first, level, 0], found[second, level, 0]), -most - 1),
-        cute.where(is_known, cute.max(found[first, level, 1], found[second, level, 1]), most),
+        cute.min(found[first, level, 0], found[second, level, 0]),
+        cute.max(found[first, level, 1], found[second, level, 1]),
+        count <= _MOST_BLOCKS,
     )
