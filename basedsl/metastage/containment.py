@@ -35,7 +35,7 @@ def contains(item: Any, container: Any) -> Any:
                     raise ambiguous(key, item)
         if any(is_dynamic(x) or type(x) is ChosenMember for x in (item, *keys)):
             if isinstance(container, _HASHED):
-                _check_hashes(container, keys)
+                _check_hashes(keys)
             return _is_one_of(item, keys)
     method = getattr(type(container), "__contains__", None)
     return method(container, item) if isinstance(method, FunctionType) else item in container
@@ -56,7 +56,7 @@ def _searched(container: Any) -> list[Any]:
     return list(container) if base is None else list(base.__iter__(container))
 
 
-def _check_hashes(container: Any, keys: Iterable[Any]) -> None:
+def _check_hashes(keys: Iterable[Any]) -> None:
     """Raise DSLTypeError for a key that is a number of a program's own class with another equality
     or hash: Python compares only what has the same hash, and a dynamic number has none.
     """
@@ -64,9 +64,9 @@ def _check_hashes(container: Any, keys: Iterable[Any]) -> None:
         own = {type(getattr(type(key), name)) for name in ("__eq__", "__hash__")}
         if isinstance(key, int | float) and FunctionType in own:
             raise DSLTypeError(
-                f"{with_article(type(container))} is searched for a dynamic number, and its key of "
-                f"class {type(key).__name__} has its own equality or hash",
-                hint="compare with its keys one by one, as any(n == key for key in keys)",
+                f"a dynamic number is looked up among keys of class {type(key).__name__}",
+                hint="these have their own equality or hash: compare them one by one, as "
+                "any(n == key for key in keys)",
             )
 
 
