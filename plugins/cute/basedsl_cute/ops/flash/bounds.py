@@ -10,6 +10,7 @@ nothing is concluded: the tile is visited, and its scores are masked one by one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -22,8 +23,10 @@ from basedsl_cute.ops.flash.dependence import (
     dependents,
     enclosing,
     maker,
+    rounded_down,
 )
 from basedsl_cute.ops.flash.extremes import extremes_between
+from basedsl_cute.ops.flash.ranges import Ranges
 
 
 class Interval(NamedTuple):
@@ -63,7 +66,8 @@ def truth_of(
     varying = dependents(known)
     if varying is None:
         return _UNKNOWN
-    bounds = _Bounds(known, varying, enclosing(k.ir_value()), by_pointer(arrays))
+    ranges = Ranges((batch, head, q, k))
+    bounds = _Bounds(known, varying, enclosing(k.ir_value()), by_pointer(arrays), ranges)
     found = bounds.of(result.ir_value())
     return found if isinstance(found, Truth) else _UNKNOWN
 
@@ -98,12 +102,29 @@ class _Bounds(Knowledge):
             operands = [self.of(operand) for operand in op.operands]
             if name == "arith.cmpi":
                 found = _compared(int(op.attributes["predicate"].value), *operands)
-                return _as_known(name, operands, found)
+                return _as_known(operands, found)
             if name in _OF_NUMBERS and not all(isinstance(x, Interval) for x in operands):
                 return None
             if None not in operands:
-                return _as_known(name, operands, _RULES[name](*operands))
+                found = _RULES[name](*operands)
+                return _as_known(operands, found, self._stays_within(op, operands))
         return None
+
+    def _stays_within(self, op: Any, operands: Sequence[Any]) -> Any:
+        """If the operands are so small that an operation's result stays within its type, or True
+        where it does for all numbers: what wraps is not between what its ends wrap to.
+        """
+        if op.name not in _MAY_WRAP or self.ranges.fits(op):
+            return True
+        most = 2 ** (op.results[0].type.width - 1) - 1
+        if op.name != "arith.muli":
+            return _and(*(_is_within(x, most // len(operands)) for x in operands))
+        a, b = (max(*map(abs, self.ranges.of(x)), 1) for x in op.operands)
+        small = min(a, b)
+        if all(constant(x) is None for x in op.operands):
+            small = min(small, math.isqrt(most))
+        limits = (small, most // small) if a < b else (most // small, small)
+        return _and(*map(_is_within, operands, limits))
 
     def _loaded(self, op: Any) -> Any:
         base, place = op.operands
@@ -113,7 +134,8 @@ class _Bounds(Knowledge):
             start = self.of(place)
             if not isinstance(ends, Interval) or not isinstance(start, Interval):
                 return None
-            ends = _as_known("arith.addi", (ends, start), _sum(ends, start))
+            within = _and(_is_within(ends, _FAR), _is_within(start, _FAR))
+            ends = _as_known((ends, start), _sum(ends, start), within)
         _, found = self.arrays.get(base, (None, None))
         if found is None or not isinstance(ends, Interval):
             return None
@@ -126,20 +148,7 @@ class _Bounds(Knowledge):
     def _branched(self, op: Any, place: int) -> Any:
         truth = self.of(op.operands[0])
         ends = self.of_branches(op, place, (Truth(True, False), Truth(False, True)))
-        return None if None in ends else _as_known("scf.if", ends, _either(truth, *ends))
-
-
-def rounded_down(op: Any) -> tuple[Any, int] | None:
-    """The dividend and the divisor, a positive constant, if an arith.xori is the end of `//`."""
-    quotient, sign = op.operands
-    divided, shift = maker(quotient), maker(sign)
-    if (divided.name, shift.name) != ("arith.divsi", "arith.shrsi"):
-        return None
-    first, divisor = maker(divided.operands[0]), constant(divided.operands[1])
-    dividend, by = shift.operands
-    if first.name != "arith.xori" or tuple(first.operands) != (dividend, sign) or not divisor:
-        return None
-    return (dividend, divisor) if divisor > 0 and constant(by) == sign.type.width - 1 else None
+        return None if None in ends else _as_known(ends, _either(truth, *ends))
 
 
 def _point(kind: Any, number: Any) -> Any:
@@ -182,19 +191,18 @@ def _or(a: Any, b: Any) -> Any:
     return a | b
 
 
-def _as_known(name: str, operands: Sequence[Any], found: Any) -> Any:
-    """The bounds that a rule found, if those of its operands are known, and do not overflow."""
-    ranges = [x for x in operands if isinstance(x, Interval)]
-    known = _and(*(x.known for x in ranges))
+def _as_known(operands: Sequence[Any], found: Any, within: Any = True) -> Any:
+    """The bounds that a rule found, if those of its operands are known, and it stays `within`."""
+    known = _and(within, *(x.known for x in operands if isinstance(x, Interval)))
     if known is True or found is None:
         return found
-    if name in _MOST_BITS:
-        for x in ranges:
-            most = 1 << int(_MOST_BITS[name] * (x.low.width - 2))
-            known = _and(known, x.low > -most, x.high < most)
     if isinstance(found, Truth):
         return _unless_unknown(known, found)
     return Interval(found.low, found.high, known)
+
+
+def _is_within(x: Interval, most: int) -> Any:
+    return _and(x.low >= -most, x.high <= most)
 
 
 def _unless_unknown(known: Any, found: Truth) -> Truth:
@@ -297,8 +305,9 @@ def _sum(a: Interval, b: Interval) -> Interval:
     return Interval(a.low + b.low, a.high + b.high)
 
 
-# Operations whose results overflow unless their operands have less than this part of the bits.
-_MOST_BITS = {"arith.addi": 1, "arith.subi": 1, "arith.muli": 0.5, "math.absi": 1}
+_FAR = 2**30 - 1  # of a place in memory
+# Operations whose results may leave their type, or that need magnitudes, which may.
+_MAY_WRAP = frozenset(("arith.addi", "arith.subi", "arith.muli", "arith.remsi", "math.absi"))
 _OF_NUMBERS: dict[str, Callable[..., Any]] = {
     "arith.addi": _sum,
     "arith.subi": lambda a, b: Interval(a.low - b.high, a.high - b.low),

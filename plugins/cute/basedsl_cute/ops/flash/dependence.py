@@ -68,11 +68,17 @@ class Knowledge:
     """
 
     def __init__(
-        self, known: dict[Any, Any], varying: set[Any], blocks: list[Any], arrays: dict[Any, Any]
+        self,
+        known: dict[Any, Any],
+        varying: set[Any],
+        blocks: list[Any],
+        arrays: dict[Any, Any],
+        ranges: Any,
     ) -> None:
         self.known = known
         self.varying = varying
         self.arrays = arrays  # pointers of captured arrays, with what is known of these
+        self.ranges = ranges  # `ops.flash.ranges.Ranges`
         self.again: dict[Any, Any] = {}  # values of branches that were computed here
         self.blocks = blocks  # those whose values can be used from here: not those of branches
 
@@ -123,7 +129,7 @@ class Knowledge:
         for region, condition in zip(op.regions, conditions, strict=True):
             known = {**self.known, op.operands[0]: condition}
             *_, end = region.blocks[0].operations
-            inner = type(self)(known, self.varying, self.blocks, self.arrays)
+            inner = type(self)(known, self.varying, self.blocks, self.arrays, self.ranges)
             found.append(inner.of(end.operation.operands[place]))
         return found
 
@@ -184,6 +190,19 @@ def constant(value: Any) -> int | None:
     """The number that a value is, if it is a constant."""
     op = maker(value)
     return int(op.attributes["value"].value) if op.name == "arith.constant" else None
+
+
+def rounded_down(op: Any) -> tuple[Any, int] | None:
+    """The dividend and the divisor, a positive constant, if an arith.xori is the end of `//`."""
+    quotient, sign = op.operands
+    divided, shift = maker(quotient), maker(sign)
+    if (divided.name, shift.name) != ("arith.divsi", "arith.shrsi"):
+        return None
+    first, divisor = maker(divided.operands[0]), constant(divided.operands[1])
+    dividend, by = shift.operands
+    if first.name != "arith.xori" or tuple(first.operands) != (dividend, sign) or not divisor:
+        return None
+    return (dividend, divisor) if divisor > 0 and constant(by) == sign.type.width - 1 else None
 
 
 def maker(value: Any) -> Any:

@@ -14,8 +14,15 @@ from typing import Any, NamedTuple
 
 import basedsl_cute as cute
 from basedsl import logical_not
-from basedsl_cute.ops.flash.bounds import rounded_down
-from basedsl_cute.ops.flash.dependence import Knowledge, by_pointer, constant, dependents, enclosing
+from basedsl_cute.ops.flash.dependence import (
+    Knowledge,
+    by_pointer,
+    constant,
+    dependents,
+    enclosing,
+    rounded_down,
+)
+from basedsl_cute.ops.flash.ranges import Ranges
 
 
 class Linear(NamedTuple):
@@ -81,7 +88,9 @@ def span_of(
     varying = dependents([root])
     if varying is None:
         return None
-    spans = _Spans({root: Linear(1, cute.Int64(0))}, varying, enclosing(root), by_pointer(arrays))
+    ranges = Ranges((batch, head, query, own))
+    known = {root: Linear(1, cute.Int64(0))}
+    spans = _Spans(known, varying, enclosing(root), by_pointer(arrays), ranges)
     found = spans.of(result.ir_value())
     return _as_span(found) if _is_condition(found) else None
 
@@ -107,7 +116,7 @@ class _Spans(Knowledge):
             return _divided(self.of(quotient[0]), quotient[1])
         if name == "arith.shrsi" and (by := constant(op.operands[1])) is not None:
             return _divided(self.of(op.operands[0]), 1 << by)
-        if name not in _RULES:
+        if name not in _RULES or not self.ranges.fits(op):
             return None
         operands = [self.of(operand) for operand in op.operands]
         if None in [operand if operand is None else () for operand in operands]:
