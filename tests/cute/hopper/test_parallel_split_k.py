@@ -28,6 +28,20 @@ CASES = {
     "sums that warps store": ((72, 40, 192), Config(3, replace(PERSISTENT, by_warps=True))),
     "parts that threads share": ((72, 40, 192), Config(3, PERSISTENT, 2)),
     "many that they share": ((24, 16, 640), Config(20, SPLIT, 8)),
+    "added by their blocks": ((200, 72, 296), Config(3, PERSISTENT, inside=True)),
+    "by warpgroups and clusters": (
+        (136, 200, 328),
+        Config(5, replace(PERSISTENT, tile=(128, 64, 64), consumers=2, cluster=(1, 2)), inside=True),
+    ),
+    "of consumers that take turns": (
+        (136, 72, 192),
+        Config(3, replace(PERSISTENT, consumers=2, pingpong=True, cluster=(2, 1)), inside=True),
+    ),
+    "tiles of the transposed product": (
+        (72, 136, 192),
+        Config(3, replace(PERSISTENT, tile=(64, 32, 64), swap=True), inside=True),
+    ),
+    "shares that are handed on": ((72, 40, 640), Config(10, PERSISTENT, inside=True, patience=1)),
 }
 
 
