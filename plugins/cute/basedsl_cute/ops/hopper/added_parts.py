@@ -59,9 +59,7 @@ def flags_of(workspace: Any, rows: Any, parts: int) -> Any:
 
 
 @cute.jit
-def add_parts(
-    adding, schedule, cfg: cute.Constexpr, parts: cute.Constexpr, plan: cute.Constexpr
-):
+def add_parts(adding, schedule, cfg: cute.Constexpr, parts: cute.Constexpr, plan: cute.Constexpr):
     """Announce the block's part of its tile, by all consumers, and add up its share of it, and of
     those who handed theirs on to it.
     """
@@ -102,9 +100,7 @@ def add_parts(
 
 
 @cute.jit
-def wait_for_parts(
-    flags, tile, share, lane, parts: cute.Constexpr, patience: cute.Constexpr
-):
+def wait_for_parts(flags, tile, share, lane, parts: cute.Constexpr, patience: cute.Constexpr):
     """Wait until all parts of a tile are there, by a warp, and clear the flags that say so to this
     share; or hand it on, after so many looks. True if they are there.
     """
