@@ -1,4 +1,4 @@
-"""Times of parts of K that are added up by a second kernel and by the blocks that multiplied them.
+"""Measure parts of K that a second kernel adds up, or the blocks that multiplied them.
 
     python bench/gpu/added_parts.py --out rows.json [the options of choice_timings.py]
 

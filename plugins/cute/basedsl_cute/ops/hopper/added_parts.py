@@ -1,4 +1,4 @@
-"""Parts of K of a product, added up by the blocks that multiplied them, in the same kernel.
+"""The blocks that multiplied parts of K of a product add them up, in the same kernel.
 
 The blocks that have the parts of one tile of C leave their sums in memory. Each then adds up a
 share of the tile, its vectors from a number on, always in the order of K. Whoever has left its sums
