@@ -28,7 +28,7 @@ PAIRS = 4
 
 
 def configurations(shape, options, draw):
-    """What is chosen, and parts of K of either kind."""
+    """The chosen configuration, and those of parts of K of either kind."""
     from basedsl_cute.ops.hopper import candidates, heuristics, model
     from basedsl_cute.ops.hopper.config import Config, filled_config
 

@@ -28,8 +28,8 @@ _AT_ONCE = 16  # vectors that a thread loads before it adds them
 
 
 class Adding(NamedTuple):
-    """What the blocks need to add up parts: the sums (M, N, parts), the flags, C and the operands
-    of its epilogue.
+    """The tensors that blocks need to add up parts: the sums (M, N, parts), the flags, C and the
+    operands of its epilogue.
     """
 
     sums: Any
