@@ -110,5 +110,5 @@ def main():
 
 if __name__ == "__main__":
     if "--only" not in sys.argv:
-        sys.argv += ["--only", *WEAK, "--products", str(len(WEAK))]
+        sys.argv += ["--only", *WEAK]
     sys.exit(main())
