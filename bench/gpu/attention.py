@@ -13,8 +13,10 @@ count half of a causal mask, and 2.5 forward passes for a backward one. Decoding
 and values, as does its copy, which counts what it reads and writes. `--config` times a further
 configuration of forward passes beside the chosen one: "hopper.Config((128, 128))"; `--gradients`
 one of backward passes, `--splits` one of decoding; of cases that contain a text alone as
-"TEXT|hopper.Config((128, 128))". With `--rounds 0` kernels are compiled and called once, so that
-several processes may fill the cache on disk at a time, before one of them measures.
+"TEXT|hopper.Config((128, 128))". Where power is at its limit, each contender runs at the clock that
+the others' power has left, but in rows of 0.12 seconds (`--seconds`) at that of its own. With
+`--rounds 0` kernels are compiled and called once, so that several processes may fill the cache on
+disk at a time, before one of them measures.
 """
 
 from __future__ import annotations
@@ -27,13 +29,15 @@ import sys
 import time
 import traceback
 from pathlib import Path
+from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import attention_exact
 from attention_exact import error_of, gradients
 
-ROUNDS, SECONDS = 9, 8e-3  # of a contender: measured rows, and about how long a row takes
+ROUNDS, SECONDS = 9, 8e-3  # of a contender: measured rows, and about how long a graph takes
+ROW = SimpleNamespace(graphs=1)  # that are replayed one after the other
 BEYOND_L2 = 2**28  # bytes that the caches of decoding take together
 MOST_ERROR = 1e-2
 
@@ -60,6 +64,7 @@ CACHES = [(8, 512, 8192, 16), (8, 512, 8192, 128)]
 def main():
     options = arguments()
     attention_exact.is_asked = options.rounds > 0
+    ROW.graphs = max(1, round(options.seconds / SECONDS))
     import torch
 
     if not torch.cuda.is_available():
@@ -100,6 +105,7 @@ def arguments():
     parser.add_argument("--gradients", action="append", default=[], metavar="CONFIG")
     parser.add_argument("--splits", action="append", default=[], metavar="CONFIG")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="measured rows of a contender")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of a row, about")
     parser.add_argument("--traceback", action="store_true")
     return parser.parse_args()
 
@@ -525,7 +531,7 @@ def speeds(contenders, work, rounds, graphs=True):
             continue
         each = seconds(lambda calls=calls: [once() for once in calls]) / len(calls)
         count = max(1, min(200, int(SECONDS / each / len(calls))))
-        rows[name] = recorded(calls * count, graphs), count * len(calls)
+        rows[name] = recorded(calls * count, graphs), count * len(calls) * ROW.graphs
     times = {name: [] for name in rows}
     names = list(rows)
     for _ in range(rounds):
@@ -567,7 +573,8 @@ def seconds(row, busy=1_000_000):
     start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     torch.cuda._sleep(busy)
     start.record()
-    row()
+    for _ in range(ROW.graphs):
+        row()
     stop.record()
     stop.synchronize()
     return start.elapsed_time(stop) / 1e3

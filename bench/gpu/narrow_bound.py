@@ -1,6 +1,7 @@
 """The most that attention of 8 bits reaches on a Hopper GPU by steps that depend on each other.
 
-    python bench/gpu/narrow_bound.py [--head 64 128 256] [--only TEXT ...] [--rows] [--compile]
+    python bench/gpu/narrow_bound.py [--head 64 128 256] [--only TEXT ...] [--change FIELDS ...]
+                                     [--rows [TEXT ...]] [--compile]
 
 A step is what a warpgroup of `ops.hopper.attention` does for a tile of keys, by its own functions:
 it starts the products of the next scores and those of this tile's weights with its values, then
@@ -9,11 +10,11 @@ each waits for what it must wait for in any such kernel. But operands lie in sha
 start, nothing is masked, and a block has one tile of queries without end: no TMA, no barriers but
 those of turns, no first and last step. "fp16" is a step of 16 bits, made alike.
 
-With `--rows`, blocks have the tasks that they have in rows of `bench/gpu/attention.py`, as evenly
-shared as whole tasks can be: of each the first scores, as many steps as tiles of keys, and at the
-end the last values, whose sums are scaled and rounded. Nothing is loaded, masked or written. Each
-row tells that and a copy of as many bytes as the turn of the values moves, together, beside
-`ops.attention` of 16 bits and of 8 bits with those lengths.
+With `--rows`, blocks have the tasks that they have in rows of `bench/gpu/attention.py` (those whose
+names contain a TEXT), as evenly shared as whole tasks can be: of each the first scores, as many
+steps as tiles of keys, and at the end the last values, whose sums are scaled and rounded. Nothing
+is loaded, masked or written. Each row tells that and a copy of as many bytes as the turn of the
+values moves, together, beside `ops.attention` of 16 bits and of 8 bits with those lengths.
 
 "exact" has bases of exponents that are the largest scores so far, and sums by additions. "without"
 tells what of that is left out, in turn, whatever the results are then: what it costs. With "sums
@@ -24,8 +25,9 @@ of the step before, so that bases that follow from afar never rise.
 Medians of rounds in turns, TFLOP/s of the two products, and of that the ratio to "fp16" and to
 `ops.attention` of Float16 with 16,384 keys, which is told with that of 8 bits, with the clock and
 the power that NVML has in the middle of a second of calls: where power is at its limit, the clock
-falls, and time is that of the energy of a call.
-With `--compile` nothing is run: it tells registers and spills of sm_90a.
+falls, and time is that of the energy of a call. `--change "late=2, tile=(192, 96)"` adds a kernel
+whose configuration is the chosen one but for those fields. With `--compile` nothing is run: it
+tells registers and spills of sm_90a.
 """
 
 from __future__ import annotations
@@ -87,9 +89,9 @@ class Plan:
     checked: bool = False
 
 
-def plans(head):
+def plans(head, changes=(), causal=False):
     """The kernels that are run, by name."""
-    wide, narrow = HOPPER_CONFIGS[head][1], NARROW_BY_PRODUCTS[head][0]
+    wide, narrow = HOPPER_CONFIGS[head][1], NARROW_BY_PRODUCTS[head][causal]
     wide, narrow = (replace(x, stages=1, query_stages=1) for x in (wide, narrow))
     exact = replace(narrow, slack=(), by_products=False)
     lazy = replace(narrow, slack=((0, 1.0),), between=False)
@@ -112,6 +114,8 @@ def plans(head):
             own = replace(narrow, tile=tile, turns=True, overlaps=False)
             configs[f"tile {tile}, turns"] = own
             configs[f"exact, tile {tile}"] = replace(exact, tile=tile)
+    for fields in changes:
+        configs[fields] = replace(narrow, **eval(f"dict({fields})"))
     found = {"fp16": Plan(cute.Float16, wide)}
     found |= {name: Plan(cute.Float8E4M3FN, config) for name, config in configs.items()}
     without = found["exact"]
@@ -321,7 +325,8 @@ def main():
     parser.add_argument("--head", type=int, nargs="*", default=[64, 128, 256])
     parser.add_argument("--only", nargs="*", help="plans whose names contain one of these")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="0: compiled and called once")
-    parser.add_argument("--rows", action="store_true", help="rows of tables, heads of 128")
+    parser.add_argument("--rows", nargs="*", metavar="TEXT", help="rows of tables, or some")
+    parser.add_argument("--change", nargs="*", default=[], metavar="FIELDS")
     parser.add_argument("--compile", action="store_true", help="for sm_90a, without a GPU")
     options = parser.parse_args()
     if not options.compile:
@@ -332,20 +337,32 @@ def main():
             return 0
         print(torch.cuda.get_device_name())
     for head in options.head:
-        found = {
-            name: plan
-            for name, plan in plans(head).items()
-            if name == "fp16" or not options.only or any(text in name for text in options.only)
-        }
-        if options.compile:
-            compile_only(head, found)
-        elif options.rows:
-            del found["fp16"]
+        if options.rows is not None and not options.compile:
             for row in ROWS_OF_TABLES:
-                measure_row(head, found, row, options.rounds)
+                if any(text in name_of(row) for text in options.rows or [""]):
+                    found = asked(head, options, row[3])
+                    del found["fp16"]
+                    measure_row(head, found, row, options.rounds)
+        elif options.compile:
+            compile_only(head, asked(head, options))
         else:
-            measure(head, found, options.rounds)
+            measure(head, asked(head, options), options.rounds)
     return 0
+
+
+def asked(head, options, causal=False):
+    """The kernels that are asked for, and "fp16"."""
+    kept = ["fp16", *options.change]
+    return {
+        name: plan
+        for name, plan in plans(head, options.change, causal).items()
+        if name in kept or not options.only or any(text in name for text in options.only)
+    }
+
+
+def name_of(row):
+    batches, length, heads, causal = row
+    return f"{batches}x{length}x{heads}{' causal' if causal else ''}"
 
 
 def compile_only(head, found):
@@ -419,14 +436,16 @@ def measure_row(head, found, row, rounds):
     if not rounds:
         return
     copied = times.pop("values copied")
-    print(f"{row}: values copied in {copied * 1e6:.1f} us", flush=True)
+    print(f"{name_of(row)}x{head}: values copied in {copied * 1e6:.1f} us", flush=True)
     for name in found.keys() & times.keys():
         times[name] += copied
     work = 4 * batches * heads * length**2 * head / (2 if causal else 1)
     for name, x in sorted(times.items(), key=lambda item: item[1]):
         tile = f" {found[name].config.tile}" if name in found else ""
         ratio = times["attention, fp16"] / x
-        print(f"{row}{tile} {name}: {work / x / 1e12:.0f} ({ratio:.3f})", flush=True)
+        print(
+            f"{name_of(row)}x{head}{tile} {name}: {work / x / 1e12:.0f} ({ratio:.3f})", flush=True
+        )
 
 
 def tasks_of(row, cfg, processors):

@@ -59,7 +59,7 @@ _NARROW_64_LAZY = replace(
 _NARROW_128_LAZY = replace(_NARROW_128, **_LAZY)
 _NARROW_256_LAZY = replace(_NARROW_256, ahead=True, late=4, between=False, **_LAZY)
 NARROW_BY_PRODUCTS = {
-    64: (_NARROW_64_LAZY, _NARROW_64),
+    64: (_NARROW_64_LAZY, _NARROW_64_LAZY),
     128: (_NARROW_128_LAZY, replace(_NARROW_128_LAZY, late=6)),
     256: (_NARROW_256_LAZY, _NARROW_256),
 }
