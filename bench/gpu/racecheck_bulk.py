@@ -1,8 +1,9 @@
-"""Bulk copies into shared memory that an mbarrier orders, under compute-sanitizer's racecheck.
+"""Copies into shared memory that an mbarrier orders, under compute-sanitizer's racecheck.
 
-    python bench/gpu/racecheck_bulk.py [--only KIND]
+    python bench/gpu/racecheck_bulk.py [--only KIND ...] [--indirect]
 
-Runs itself under racecheck, one process for each kind of kernel, and tells what racecheck says.
+Runs itself under racecheck, one process for each kind of kernel, and tells what racecheck says;
+with `--indirect` under its option to follow what one thread waits for and another then arrives for.
 The kernels do nothing but copy numbers by `cp.async.bulk` and read them by ordinary loads:
 
 - `once`: one copy; each thread waits for its mbarrier and reads.
@@ -11,9 +12,12 @@ The kernels do nothing but copy numbers by `cp.async.bulk` and read them by ordi
 - `ring`: the same, but of each warp one thread arrives, behind `bar.warp.sync`.
 - `fenced`: the same, and a barrier of the block between reads and the next copy besides.
 - `plain each` and `plain ring`: filled by a warp's ordinary stores, behind the same mbarriers.
+- `async ring`: filled by `cp.async` of a warp's threads, which arrive as their copies end.
+- `unsynced ring`: `ring` without `bar.warp.sync`: the thread that arrives does not know that others
+  have read.
 - `wrong`: a copy that nobody waits for, which is a race.
 
-All but the last are right: what racecheck reports of them is a limit of the tool.
+All but the last two are right: what racecheck reports of them is a limit of the tool.
 """
 
 from __future__ import annotations
@@ -31,7 +35,12 @@ from basedsl_cute import arch
 from basedsl_cute.nvgpu import cpasync
 
 NUMBERS, STAGES, STEPS = 128, 2, 6  # numbers of a copy, one for each reading thread
-KINDS = ("once", "each", "ring", "fenced", "plain each", "plain ring", "wrong")
+VECTOR = 4  # numbers that a thread copies by one cp.async
+INDIRECT = "--racecheck-indirect-barrier-dependency=yes"
+KINDS = (
+    "once", "each", "ring", "fenced", "plain each", "plain ring", "async ring", "unsynced ring",
+    "wrong",
+)  # fmt: skip
 
 
 @cute.kernel
@@ -60,7 +69,7 @@ def ring_kernel(source: cute.Tensor, result: cute.Tensor, kind: cute.Constexpr):
     smem = cute.utils.SmemAllocator()
     full, empty = (smem.allocate_array(cute.Int64, STAGES) for _ in range(2))
     tile = smem.allocate_tensor(cute.Float32, cute.make_layout((NUMBERS, STAGES)), 128)
-    is_bulk, arrives_each = not kind.startswith("plain"), kind.endswith("each")
+    is_bulk, arrives_each = kind.split()[0] not in ("plain", "async"), kind.endswith("each")
     if thread == 0:
         for i in range(STAGES):
             arch.mbarrier_init(full + i, 1 if is_bulk else arch.WARP_SIZE)
@@ -68,6 +77,7 @@ def ring_kernel(source: cute.Tensor, result: cute.Tensor, kind: cute.Constexpr):
     arch.mbarrier_init_fence()
     arch.sync_threads()
     bulk = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.Float32)
+    words = cute.make_copy_atom(cpasync.CopyG2SOp(), cute.Float32, num_bits_per_copy=128)
     total = cute.Float32(0.0)
     for step in cute.range_constexpr(STEPS):
         stage, phase = step % STAGES, step // STAGES % 2
@@ -78,6 +88,11 @@ def ring_kernel(source: cute.Tensor, result: cute.Tensor, kind: cute.Constexpr):
                     arch.mbarrier_arrive_and_expect_tx(full + stage, 4 * NUMBERS)
                     at = vector(source, step), vector(tile, stage)
                     cute.copy(bulk, *at, mbar_ptr=full + stage)
+            elif cute.const_expr(kind == "async ring"):
+                own = (VECTOR,), (thread - NUMBERS,)
+                at = vector(source, step), vector(tile, stage)
+                cute.copy(words, *(cute.local_tile(x, *own) for x in at))
+                arch.cp_async_mbarrier_arrive_noinc(full + stage)
             else:
                 for i in range(thread - NUMBERS, NUMBERS, arch.WARP_SIZE):
                     tile[i, stage] = source[i, step]
@@ -88,7 +103,8 @@ def ring_kernel(source: cute.Tensor, result: cute.Tensor, kind: cute.Constexpr):
             if cute.const_expr(arrives_each):
                 arch.mbarrier_arrive(empty + stage)
             else:
-                arch.sync_warp()
+                if cute.const_expr(kind != "unsynced ring"):
+                    arch.sync_warp()
                 with arch.elect_one():
                     arch.mbarrier_arrive(empty + stage)
         if cute.const_expr(kind == "fenced"):
@@ -125,7 +141,8 @@ def run(kind):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=KINDS)
+    parser.add_argument("--only", choices=KINDS, nargs="*", default=KINDS)
+    parser.add_argument("--indirect", action="store_true")
     parser.add_argument("--run", choices=KINDS, help="run one kind here, without racecheck")
     given = parser.parse_args()
     if given.run:
@@ -135,7 +152,9 @@ def main():
         print("compute-sanitizer is not here; it comes with the CUDA toolkit")
         return 2
     command = ["compute-sanitizer", "--tool", "racecheck", "--racecheck-report", "all"]
-    for kind in [given.only] if given.only else KINDS:
+    if given.indirect:
+        command.append(INDIRECT)
+    for kind in given.only:
         made = subprocess.run(
             [*command, sys.executable, __file__, "--run", kind],
             capture_output=True,
@@ -146,7 +165,7 @@ def main():
         found = re.search(r"RACECHECK SUMMARY: (.*)", output)
         lines = [line for line in output.splitlines() if re.search(r"hazard|Race|access", line)]
         right = "the numbers are right" if "are right" in output else f"exit {made.returncode}"
-        print(f"{kind:10} {found[1] if found else 'no summary'}; {right}", flush=True)
+        print(f"{kind:13} {found[1] if found else 'no summary'}; {right}", flush=True)
         print("\n".join(f"    {line}" for line in lines[:3]), flush=True)
         if not found:
             print(output[-1500:])

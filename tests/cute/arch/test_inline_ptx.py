@@ -85,6 +85,11 @@ PROGRAMS = {
         number,
         -(-LANES // 2),
     ),
+    "predicate": (
+        "selp.b32 $0, $1, 7, $2;",
+        lambda t, x, s: [t, t >= 9],
+        np.where(LANES >= 9, LANES, 7),
+    ),
     "down": (  # a sum with 1.5 2^23 rounds to a whole number
         "{ .reg .f32 f; .reg .b32 r; cvt.rn.f32.s32 f, $1; fma.rn.f32 f, f, 0f3E800000, "
         "0fC0000000; add.rm.ftz.f32 f, f, 0f4B400000; mov.b32 r, f; sub.s32 $0, r, 0x4B400000; }",

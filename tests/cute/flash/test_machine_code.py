@@ -53,11 +53,9 @@ def test_the_kernel_for_hopper_with_a_mask_of_the_users_spills_nothing(head):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("head", flash.HOPPER_CONFIGS)
-def test_the_kernel_for_hopper_with_a_mask_that_is_no_span_spills_little(head):
-    """Words of the producer, which has time, and for heads of 64 some of tiles that are masked."""
+def test_the_kernel_for_hopper_with_a_mask_that_is_no_span_spills_nothing(head):
     config = flash.HOPPER_MASK if head == 128 else flash.HOPPER_CONFIGS[head][0]
-    allowed = {64: 144, 256: 44}.get(head, 24)
-    check(head, config, Variant(mask=Captured.of(banded, "mask")), allowed=allowed)
+    check(head, config, Variant(mask=Captured.of(banded, "mask")))
 
 
 @pytest.mark.slow

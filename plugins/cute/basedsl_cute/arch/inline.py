@@ -33,12 +33,13 @@ def inline_ptx(
 
         y = inline_ptx("tanh.approx.f32 $0, $1;", [x], Float32)
 
-    `inputs` are numbers of 16, 32 or 64 bits and pointers (an address: 32 bits in shared memory,
-    else 64). `output_types` is a numeric class, or several; the result is one value, a tuple of
-    them, or None. With `has_side_effects=False` the instructions may be moved, merged, or dropped
-    if nobody uses what they compute. Registers of the text's own go into braces: `{ .reg .pred p;
-    ... }`. With `read_only_args` instead of `inputs`, the text has the names of MLIR's operation
-    `nvvm.inline_ptx`: `{$w0}`, `{$w1}`, ... are the outputs, `{$r0}`, `{$r1}`, ... the inputs.
+    `inputs` are numbers of 16, 32 or 64 bits, Booleans (predicates) and pointers (an address: 32
+    bits in shared memory, else 64). `output_types` is a numeric class, or several; the result
+    is one value, a tuple of them, or None. With `has_side_effects=False` the instructions may
+    be moved, merged, or dropped if nobody uses what they compute. Registers of the text's own
+    go into braces: `{ .reg .pred p; ... }`. With `read_only_args` instead of `inputs`, the text
+    has the names of MLIR's operation `nvvm.inline_ptx`: `{$w0}`, `{$w1}`, ... are the outputs,
+    `{$r0}`, `{$r1}`, ... the inputs.
     Raises DSLTypeError for other widths, and for a name in the text that stands for nothing.
     """
     trace = in_kernel("inline_ptx()")
@@ -104,13 +105,15 @@ def _numbered(template: str, outputs: int, inputs: int) -> str:
 
 
 def _constraint(kind: Any) -> str:
-    numeric = isinstance(kind, type) and issubclass(kind, Numeric) and kind is not Boolean
+    if kind is Boolean:
+        return "b"
+    numeric = isinstance(kind, type) and issubclass(kind, Numeric)
     letter = (_FLOATS if kind.is_float else _INTEGERS).get(kind.width) if numeric else None
     if letter is None:
         raise DSLTypeError(
-            f"inline_ptx() takes numbers of 16, 32 or 64 bits, not "
+            f"inline_ptx() takes Booleans and numbers of 16, 32 or 64 bits, not "
             f"{getattr(kind, '__name__', kind)}",
-            hint="convert booleans and narrow numbers to Int32 or Uint32",
+            hint="convert narrow numbers to Int32 or Uint32",
         )
     return letter
 

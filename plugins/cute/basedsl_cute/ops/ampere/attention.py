@@ -14,6 +14,7 @@ from typing import Any
 import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute import arch
+from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.nvgpu import warp
 from basedsl_cute.ops.ampere.attention_key_walk import KeyWalk
 from basedsl_cute.ops.ampere.attention_operands import AttentionOperands
@@ -372,10 +373,12 @@ def adjust(
     packed: cute.Constexpr,
     changed: cute.Constexpr = lambda: None,
     whole=None,
+    at_once: cute.Constexpr = None,
 ):
     """Change the products of a tile into scores, and hide those that queries do not see. `area` are
     its heads and its queries, each (first, last). `changed` is called where any is changed. If the
-    queries see the `whole` tile is found here unless it is given.
+    queries see the `whole` tile is found here unless it is given. What a mask loads is loaded for
+    `at_once` columns at a time, or for all, as compilers like.
     """
     variant, head = place.variant, area[0][0]
     of_row = [row0 + coords[r, 0][0] for r in range(cute.size(scores, mode=[0]))]
@@ -404,16 +407,31 @@ def adjust(
         else:
             if not place.is_whole(*area[1], key0, keys):
                 hide_columns(scores, coords, place.spans_of_windows(rows), first)
+            loads = at_once if place.arrays else None
             for c in cute.range_constexpr(cute.size(scores, mode=[1])):
+                if cute.const_expr(loads and c and c % loads == 0):
+                    # ptxas moves no loads across.
+                    arch.sync_warp()
                 key = key0 + coords[0, c][1]
                 for r in cute.range_constexpr(len(rows)):
                     own, query = rows[r]
-                    seen = place.shows(own, query, key)
-                    scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
+                    scores[r, c] = shown(place.shows(own, query, key), scores[r, c])
         if cute.const_expr(not variant.is_scored):
             changed()
     if cute.const_expr(variant.is_scored):
         changed()
+
+
+def shown(seen, score):
+    """A score that is seen, else -inf.
+
+    LLVM makes a choice by several conditions into a choice for each; predicates that are joined
+    cost nothing in comparisons.
+    """
+    if isinstance(seen, bool) or not current_target().is_gpu:
+        return cute.where(seen, score, -cute.Float32.inf)
+    text = "selp.f32 $0, $1, 0fFF800000, $2;"
+    return arch.inline_ptx(text, [score, seen], cute.Float32, has_side_effects=False)
 
 
 def hide_columns(scores, coords, spans, first):
@@ -425,10 +443,10 @@ def hide_columns(scores, coords, spans, first):
     for c in range(cute.size(scores, mode=[1])):
         column = columns[0, c][1]
         for r, (begin, end) in enumerate(spans):
-            seen = column < end
-            if begin is not None:
-                seen = seen & (column >= begin)
-            scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
+            if begin is None:
+                scores[r, c] = cute.where(column < end, scores[r, c], -cute.Float32.inf)
+            else:
+                scores[r, c] = shown((column < end) & (column >= begin), scores[r, c])
 
 
 def check_config(cfg: Config, head: int, head_v: int) -> None:

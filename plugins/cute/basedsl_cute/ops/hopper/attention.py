@@ -159,6 +159,8 @@ def forward_kernel(
         of_results = ((out, lse, sinks, operand_scales[2]), walk, packing, key_group, value_scale)
         of_results = (*of_results, mma_o, dtype, variant)
         group = warp // 4
+        # Three warpgroups have registers for few loaded numbers beside their scores.
+        at_once = 8 if cfg.groups == 3 else None
         if group == cfg.groups:
             give_turn(group, walk.has(work), cfg)
         if cute.const_expr(cfg.overlaps):
@@ -194,6 +196,7 @@ def forward_kernel(
                 take_turn(group, cfg)
                 multiply_scores(mma_s, scores, rq, query_stage.index, rk, stage.index)
             place = walk.place(batch)
+            of_tile = (by_row, coords, place)
             area = walk.area(row, head, place.sequence)
             if cute.const_expr(cfg.by_groups):
                 area = (area[0], walk.rows_of_group(row, group))
@@ -208,8 +211,8 @@ def forward_kernel(
                 # What other blocks have seen counts.
                 softmax.tile = cute.ceil_div(walk.sequence.keys, n) - 2 - number
             warpgroup.wait_group(0)
-            stage.release()
-            adjust(by_row, coords, place, own_scale, row, own, area, n, 1, whole=whole)
+            release_keys(stage, steps)
+            adjust(*of_tile, own_scale, row, own, area, n, 1, whole=whole, at_once=at_once)
             softmax.update(by_row, tile_sums is None)
             if cute.const_expr(steps is not None):
                 number, whole = next_tile(word, low)
@@ -234,8 +237,8 @@ def forward_kernel(
                     number = number - 1
                 give_turn_again(group, number >= low, word, walk, work, cfg)
                 warpgroup.wait_group(1)
-                stage.release()
-                adjust(by_row, coords, place, own_scale, row, own, area, n, 1, whole=whole)
+                release_keys(stage, steps)
+                adjust(*of_tile, own_scale, row, own, area, n, 1, whole=whole, at_once=at_once)
                 factors, exponents = softmax.rise(by_row)
                 if cute.const_expr(steps is not None):
                     number, whole = next_tile(word, low)
@@ -261,6 +264,7 @@ def forward_kernel(
                 for part, is_computed in parts[1]:
                     softmax.weigh(part, exponents, is_computed, tile_sums is None)
                 weights.store(ordered.load().to(dtype).reshape(weights.shape))
+            arch.sync_warp()  # before one lane tells that all have read the note of the task before
             query_stage.release()
             held = at_v.wait_and_advance()
             if cute.const_expr(cfg.between):
@@ -322,6 +326,13 @@ def wait_for_keys(at_k, steps, is_full=None):
     at_k.wait(is_full)
     word = None if steps is None else steps.load(at_k.state)
     return at_k.wait_and_advance(True), word
+
+
+def release_keys(stage, steps):
+    """Let the producer fill a stage of keys again, and write its word."""
+    if steps is not None:
+        arch.sync_warp()  # all lanes have read the word, for which one of them arrives
+    stage.release()
 
 
 def next_tile(word, low):

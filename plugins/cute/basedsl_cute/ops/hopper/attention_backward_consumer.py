@@ -224,6 +224,7 @@ def consume(own, pipes, tiles, batch):
         grads.consumer_release(stage)
         own.add_queries(head, tile, batch)
         warpgroup.wait_group(0)
+        arch.sync_warp()  # all lanes have read the numbers of queries, and one arrives for them
         stage.release()
         head, tile = tiles.following(head, tile)
 
