@@ -10,9 +10,14 @@ The kernels do nothing but copy numbers by `cp.async.bulk` and read them by ordi
 - `each`: many copies through two stages; each reading thread arrives at an mbarrier that the next
   copy into the stage waits for.
 - `ring`: the same, but of each warp one thread arrives, behind `bar.warp.sync`.
-- `fenced`: the same, and a barrier of the block between reads and the next copy besides.
+- `led`: the same, but that thread reads the numbers of its warp, and gives them to the others.
+- `fenced`: as `ring`, and a barrier of the block between reads and the next copy besides.
+- `named`: as `ring`, and readers arrive at a named barrier (`bar.arrive`), where the warp that
+  copies waits (`bar.sync`).
+- `joined`: the same, but readers wait there too.
 - `plain each` and `plain ring`: filled by a warp's ordinary stores, behind the same mbarriers.
-- `async ring`: filled by `cp.async` of a warp's threads, which arrive as their copies end.
+- `async each` and `async ring`: filled by `cp.async` of a warp's threads, which arrive as their
+  copies end.
 - `unsynced ring`: `ring` without `bar.warp.sync`: the thread that arrives does not know that others
   have read.
 - `wrong`: a copy that nobody waits for, which is a race.
@@ -38,8 +43,8 @@ NUMBERS, STAGES, STEPS = 128, 2, 6  # numbers of a copy, one for each reading th
 VECTOR = 4  # numbers that a thread copies by one cp.async
 INDIRECT = "--racecheck-indirect-barrier-dependency=yes"
 KINDS = (
-    "once", "each", "ring", "fenced", "plain each", "plain ring", "async ring", "unsynced ring",
-    "wrong",
+    "once", "each", "ring", "led", "fenced", "named", "joined", "plain each", "plain ring",
+    "async ring", "async each", "unsynced ring", "wrong",
 )  # fmt: skip
 
 
@@ -88,7 +93,7 @@ def ring_kernel(source: cute.Tensor, result: cute.Tensor, kind: cute.Constexpr):
                     arch.mbarrier_arrive_and_expect_tx(full + stage, 4 * NUMBERS)
                     at = vector(source, step), vector(tile, stage)
                     cute.copy(bulk, *at, mbar_ptr=full + stage)
-            elif cute.const_expr(kind == "async ring"):
+            elif cute.const_expr(kind.startswith("async")):
                 own = (VECTOR,), (thread - NUMBERS,)
                 at = vector(source, step), vector(tile, stage)
                 cute.copy(words, *(cute.local_tile(x, *own) for x in at))
@@ -99,7 +104,16 @@ def ring_kernel(source: cute.Tensor, result: cute.Tensor, kind: cute.Constexpr):
                 arch.mbarrier_arrive(full + stage)
         else:
             arch.mbarrier_wait(full + stage, phase)
-            total += tile[thread, stage]
+            if cute.const_expr(kind == "led"):
+                own = tile[None, stage]
+                for i in cute.range_constexpr(arch.WARP_SIZE):
+                    number = cute.Float32(0.0)
+                    if thread % arch.WARP_SIZE == 0:
+                        number = own[thread + i]
+                    number = arch.shuffle_sync(number, 0)
+                    total += cute.where(thread % arch.WARP_SIZE == i, number, 0.0)
+            else:
+                total += tile[thread, stage]
             if cute.const_expr(arrives_each):
                 arch.mbarrier_arrive(empty + stage)
             else:
@@ -109,6 +123,17 @@ def ring_kernel(source: cute.Tensor, result: cute.Tensor, kind: cute.Constexpr):
                     arch.mbarrier_arrive(empty + stage)
         if cute.const_expr(kind == "fenced"):
             arch.sync_threads()
+        elif cute.const_expr(kind in ("named", "joined")):
+            if thread < NUMBERS and kind == "named":
+                arch.barrier_arrive(1 + stage, NUMBERS + arch.WARP_SIZE)
+            elif thread < NUMBERS:
+                arch.barrier(1 + stage, NUMBERS + arch.WARP_SIZE)
+            elif step >= STAGES - 1:  # ahead of the next copy, what it overwrites has been read
+                arch.barrier(1 + (step + 1) % STAGES, NUMBERS + arch.WARP_SIZE)
+    if cute.const_expr(kind in ("named", "joined")):
+        if thread >= NUMBERS:
+            for step in cute.range_constexpr(STEPS, STEPS + STAGES - 1):
+                arch.barrier(1 + (step + 1) % STAGES, NUMBERS + arch.WARP_SIZE)
     if thread < NUMBERS:
         result[thread] = total
 

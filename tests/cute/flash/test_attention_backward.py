@@ -52,14 +52,19 @@ def test_heads_that_no_kernel_has_are_padded():
 
 
 @pytest.mark.parametrize(
-    ("tile", "queries"),
-    [((64, 128), 70), pytest.param((128, 128), 150, marks=pytest.mark.slow)],
+    ("config", "queries"),
+    [
+        (hopper.Config(), 70),
+        pytest.param(hopper.Config(stages=1, by_threads=True), 70, marks=pytest.mark.slow),
+        pytest.param(hopper.Config((128, 128), 1), 150, marks=pytest.mark.slow),
+        pytest.param(hopper.Config((128, 128), by_threads=True), 150, marks=pytest.mark.slow),
+    ],
     ids=str,
 )
-def test_the_kernel_for_hopper(tile, queries):
+def test_the_kernel_for_hopper(config, queries):
     q, k = normal(1, queries, 2, 64), normal(1, 130, 1, 64, seed=1)
     v = normal(1, 130, 1, 64, seed=2)
-    check(q, k, v, {"right": 0}, config=hopper.Config(tile), causal=True)
+    check(q, k, v, {"right": 0}, config=config, causal=True)
 
 
 @pytest.mark.slow
@@ -89,7 +94,7 @@ def test_the_kernel_for_hopper_where_a_mask_hides_tiles_of_queries():
 def test_the_kernel_for_hopper_with_shared_keys(head, head_v):
     q, k = normal(1, 130, 1, head), normal(1, 70, 1, head, seed=1)
     v = normal(1, 70, 1, head_v, seed=2)
-    check(q, k, v, {"right": 0}, config=hopper.Config((64, 64)), causal=True)
+    check(q, k, v, {"right": 0}, config=hopper.Config((64, 64), by_threads=True), causal=True)
 
 
 @pytest.mark.slow

@@ -189,9 +189,9 @@ def check(
 @pytest.mark.parametrize(
     ("head", "config"),
     [
-        (64, attention_backward.Config((128, 128))),
+        (64, attention_backward.Config((128, 128), by_threads=True)),
         (128, attention_backward.Config()),
-        (256, attention_backward.Config((64, 64))),
+        (256, attention_backward.Config((64, 64), by_threads=True)),
     ],
 )
 @pytest.mark.parametrize("right", [None, 0])

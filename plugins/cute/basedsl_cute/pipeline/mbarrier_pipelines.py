@@ -298,6 +298,7 @@ class PipelineTmaAsync(PipelineAsync):
         tidx: Any = None,
         mcast_mode_mn: tuple[int, int] = (1, 1),
         defer_sync: bool = False,
+        by_threads: bool = False,
     ) -> PipelineTmaAsync:
         """Make a pipeline and initialise its barriers; every thread of the block (or cluster)
         calls it.
@@ -310,11 +311,15 @@ class PipelineTmaAsync(PipelineAsync):
         - `tidx`: accepted and not used.
         - `mcast_mode_mn`: 1 or 0 for each of M and N: whether A is multicast along N and B along
           M.
+        - `by_threads`: each thread that calls `consumer_release` arrives, not one for its warp, and
+          `consumer_group.size` is the number of threads. Where threads read a stage by ordinary
+          loads, compute-sanitizer's racecheck takes no other thread's arrival for theirs.
 
         Raises DSLTypeError if a group has more arrivals than the block has warps.
         """
         blocks = 1 if cta_layout_vmnk is None else int(algebra.size(cta_layout_vmnk))
-        _check_arrivals("released", "consumes", "consumer", consumer_group.size, blocks)
+        if not by_threads:
+            _check_arrivals("released", "consumes", "consumer", consumer_group.size, blocks)
         _check_arrivals("filled", "acquires", "producer", producer_group.size, 1)
         arrivals = producer_group.size, consumer_group.size
         full, empty = initialise_stages(barrier_storage, num_stages, *arrivals)
@@ -325,7 +330,7 @@ class PipelineTmaAsync(PipelineAsync):
                 arch.cluster_wait()
             else:
                 arch.sync_threads()
-        facts = StaticFacts(num_stages=num_stages, tx_count=tx_count)
+        facts = StaticFacts(num_stages=num_stages, tx_count=tx_count, by_threads=by_threads)
         release = None
         if blocks > 1:
             release = _release_targets(cta_layout_vmnk, blocks, mcast_mode_mn)
@@ -348,6 +353,9 @@ class PipelineTmaAsync(PipelineAsync):
     def consumer_release(self, state: PipelineState) -> None:
         """Arrive at the empty barrier: this warp has read the stage of `state`."""
         barrier = self.empty + state.index
+        if self._facts.by_threads:
+            arch.mbarrier_arrive(barrier)
+            return
         if self.release is None:
             with arch.elect_one():
                 arch.mbarrier_arrive(barrier)

@@ -1,7 +1,7 @@
 """A walk over tiles of keys, by mma.sync, through a ring of stages of keys and values.
 
 Each stage has two mbarriers: one says that all threads' copies are there, the other one that all
-warps have read them. A warp waits for the copies of its tile, and before it copies the next tile
+threads have read them. A warp waits for the copies of its tile, and before it copies the next tile
 for what was read of that stage: with three stages warps may be a tile apart, where a barrier of the
 block makes all of them wait for the last one at each tile, and none multiplies meanwhile.
 """
@@ -37,7 +37,6 @@ class RingWalk(KeyWalk):
             first_copies[0](number, 0)
             first_copies[1](number, 0)
         arch.cp_async_mbarrier_arrive_noinc(full)
-        lane = arch.lane_idx()
         stage, phase, next_phase = cute.Int32(0), cute.Int32(0), cute.Int32(1)
         while number >= low:
             own = number
@@ -55,9 +54,8 @@ class RingWalk(KeyWalk):
                 self.attend(own, stage)
             elif self.is_seen(own):
                 self.attend(own, stage)
-            arch.sync_warp()
-            if lane == 0:
-                arch.mbarrier_arrive(free + stage)
+            # Each thread for itself, not one for its warp: so racecheck knows what it read.
+            arch.mbarrier_arrive(free + stage)
             phase = cute.where(is_last, phase ^ 1, phase)
             stage = after
         arch.cp_async_commit_group()
@@ -91,7 +89,7 @@ def make_barriers(smem, stages: cute.Constexpr, threads: cute.Constexpr):
     if arch.thread_idx()[0] == 0:
         for stage in cute.range_constexpr(stages):
             arch.mbarrier_init(barriers + stage, threads)
-            arch.mbarrier_init(barriers + stages + stage, threads // arch.WARP_SIZE)
+            arch.mbarrier_init(barriers + stages + stage, threads)
     arch.mbarrier_init_fence()
     arch.sync_threads()
     return barriers

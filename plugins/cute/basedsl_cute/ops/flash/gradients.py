@@ -234,11 +234,11 @@ def _chosen(extents: Extents, variant: Variant, suits: bool) -> Any:
     if suits and not variant.is_scored and min(extents.queries, extents.keys) > 0:
         if target.is_gpu and WGMMA.is_met_by(target):
             if heads == (64, 64):
-                return hopper.Config((128, 128))
+                return hopper.Config((128, 128), by_threads=True)
             if extents.head in (64, 128) and widest <= 128:
                 return hopper.Config()
             if all(head in (128, 256) for head in heads):
-                return hopper.Config((64, 64))
+                return hopper.Config((64, 64), by_threads=True)
     return Config(tile=(64, 64), warps=4) if widest <= 128 else Config(tile=(32, 32), warps=2)
 
 

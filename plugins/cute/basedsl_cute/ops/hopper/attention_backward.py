@@ -90,11 +90,16 @@ def backward_kernel(
             barrier_storage=storage,
             num_stages=stages,
             producer_group=pipeline.CooperativeGroup(agents),
-            consumer_group=pipeline.CooperativeGroup(agents, 4 * GROUPS),
+            consumer_group=pipeline.CooperativeGroup(
+                agents, (THREADS if by_threads else 4) * GROUPS
+            ),
+            by_threads=by_threads,
             tx_count=cute.size_in_bytes(dtype, cute.select(layout, [0, 1])) + more,
             defer_sync=True,
         )
-        for storage, stages, layout, more in zip(barriers, depths, layouts, beside, strict=False)
+        for storage, stages, layout, more, by_threads in zip(
+            barriers, depths, layouts, beside, (False, False, cfg.by_threads, False), strict=False
+        )
     ]
     pipeline.pipeline_init_arrive()
     pipeline.pipeline_init_wait()
@@ -109,7 +114,7 @@ def backward_kernel(
                 tma_tile(load_v, tma_v, sv, (n, head_v), (tile, 0), key_head, batch),
             )
             sides = ((load_q, tma_q, sq), (load_g, tma_g, sg))
-            producer(pipes, (load_k, load_v), fixed, sides, (stats, sstats), tiles, batch)
+            producer(pipes, (load_k, load_v), fixed, sides, (stats, sstats), tiles, batch, cfg)
     else:
         arch.setmaxregister_increase(240)
         tile, key_head, batch, place, tiles = tasks.own(arch.block_idx()[0])

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import basedsl_cute as cute
-from basedsl_cute import arch, pipeline
+from basedsl_cute import arch
 from basedsl_cute.nvgpu import warp, warpgroup
 from basedsl_cute.ops.flash.softmax import as_rows, as_wgmma_operand
 from basedsl_cute.ops.flash.variant import LOG2_E
@@ -15,6 +15,7 @@ from basedsl_cute.ops.hopper.attention_backward_parts import (
     GROUPS,
     THREADS,
     add_sums,
+    consumers_barrier,
     contiguous,
     hide,
     multiply,
@@ -68,7 +69,7 @@ class Consumer:
         self.to_change = to.partition_D(turned(sds))
         if cfg.is_shared:
             self.to_weights = to.partition_D(turned(weights[0]))
-        self.both = pipeline.NamedBarrier(1, THREADS * GROUPS)
+        self.both = consumers_barrier(cfg)
 
     def operands(self):
         """The operands of products that change with the tile of queries; those in shared memory are
@@ -213,7 +214,8 @@ def consume(own, pipes, tiles, batch):
         else:
             change_scores_by_parts(own, x, grads, stage, head, tile, parity)
         arch.fence_view_async_shared()
-        own.both.arrive_and_wait()  # dS is in shared memory, and that before has been read
+        # dS is in shared memory, that before has been read, and so have the numbers of queries.
+        own.both.arrive_and_wait()
         if cute.const_expr(own.cfg.is_shared):
             own.sum_values(x, stage.index, parity, 0)
         own.sum_queries(x, parity)
@@ -224,7 +226,6 @@ def consume(own, pipes, tiles, batch):
         grads.consumer_release(stage)
         own.add_queries(head, tile, batch)
         warpgroup.wait_group(0)
-        arch.sync_warp()  # all lanes have read the numbers of queries, and one arrives for them
         stage.release()
         head, tile = tiles.following(head, tile)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import basedsl_cute as cute
-from basedsl_cute import arch
+from basedsl_cute import arch, pipeline
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.nvgpu import OperandMajorMode, cpasync, warpgroup
 from basedsl_cute.ops.ampere.attention_backward import store_rows
@@ -33,11 +33,14 @@ class Config:
     `tile` is (queries, keys): each of two consumer warpgroups has 64 keys, or both have the same
     64, and half of the queries, and of the heads' elements in gradients. Of 128 queries, each
     warpgroup makes the weights in two parts. `stages` is the number of tiles of queries, and of
-    gradients, in shared memory.
+    gradients, in shared memory. Threads load the numbers of a tile's queries themselves: when they
+    have read them each arrives if it is `by_threads`, else the producer warp waits at the barrier
+    where all consumers wait in each step.
     """
 
     tile: tuple[int, int] = (64, 128)
     stages: int = 2
+    by_threads: bool = False
 
     @property
     def is_shared(self) -> bool:
@@ -237,7 +240,7 @@ class QueryTiles:
 
 
 @cute.jit
-def producer(pipes, atoms, fixed, sides, stats, tiles, batch):
+def producer(pipes, atoms, fixed, sides, stats, tiles, batch, cfg: cute.Constexpr):
     """Load the keys and values, and the queries and gradients of each tile that sees them."""
     (all_stats, sstats), m = stats, tiles.rows
     at_k, at_v, at_q, at_g = [pipe.make_participants()[0] for pipe in pipes]
@@ -247,6 +250,8 @@ def producer(pipes, atoms, fixed, sides, stats, tiles, batch):
     bulk = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.Float32)
     head, tile = tiles.begin()
     while head < tiles.end:
+        if at_q.state.count >= cfg.stages:
+            join_consumers(cfg)
         for at, (atom, x, staged) in zip((at_q, at_g), sides, strict=True):
             shape = (m, cute.size(x, mode=[1]))
             to, source = tma_tile(atom, x, staged, shape, (tile, 0), head, batch)
@@ -261,8 +266,24 @@ def producer(pipes, atoms, fixed, sides, stats, tiles, batch):
                         mbar_ptr=stage.barrier,
                     )
         head, tile = tiles.following(head, tile)
+    for _ in cute.range(cute.min(at_q.state.count, cfg.stages)):
+        join_consumers(cfg)
     at_q.tail()
     at_g.tail()
+
+
+def consumers_barrier(cfg):
+    """The barrier of consumers in each step, behind which all have read the numbers of queries. The
+    producer joins them, as many steps behind as there are stages, unless each thread arrives.
+    """
+    return pipeline.NamedBarrier(1, THREADS * GROUPS + (0 if cfg.by_threads else arch.WARP_SIZE))
+
+
+@cute.jit
+def join_consumers(cfg: cute.Constexpr):
+    """Wait in the producer until consumers have read the numbers of one more tile of queries."""
+    if cute.const_expr(not cfg.by_threads):
+        consumers_barrier(cfg).arrive_and_wait()
 
 
 def contiguous(x):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import basedsl_cute as cute
 from basedsl_cute import arch
+from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.ops.flash.variant import Place
 from basedsl_cute.ops.hopper.attention_config import ROWS
 
@@ -156,9 +157,25 @@ class Steps:
 
     def load(self, state):
         """The word of the stage at `state` of a consumer, which may be used later."""
-        return self.words[state.phase, state.index]
+        return load_for_warp(self.words[state.phase, None], state.index)
 
 
 def read_note(notes, number, size=5):
     """The first numbers of what the producer left as number `number` of the block."""
-    return [arch.make_warp_uniform(notes[i, number]) for i in range(size)]
+    own = notes[None, number]
+    return [arch.make_warp_uniform(load_for_warp(own, i)) for i in range(size)]
+
+
+def load_for_warp(words, i):
+    """Word `i` in shared memory, which lane 0 alone loads: `arch.make_warp_uniform` gives it to the
+    others. The lane that `elect_one` chooses, in practice the same one, arrives for the warp when a
+    stage has been read; compute-sanitizer's racecheck takes its arrival for no other lane's.
+    """
+    if not current_target().is_gpu:
+        return words[i]
+    # As a branch it would end the basic block, to whose beginning ptxas moves waits for wgmma.
+    return arch.inline_ptx(
+        "{ .reg .pred p; setp.eq.s32 p, $2, 0; mov.b32 $0, 0; @p ld.shared.b32 $0, [$1]; }",
+        [words.iterator + cute.crd2idx(i, words.layout), arch.thread_idx()[0] % arch.WARP_SIZE],
+        cute.Int32,
+    )
