@@ -10,14 +10,15 @@ from __future__ import annotations
 import builtins
 import functools
 import math
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl.numeric import mathematics, rounding
-from basedsl.numeric.engine import apply
 from basedsl.numeric.number import Numeric, is_dynamic
-from basedsl.numeric.operators import GT, LT
 from basedsl.numeric.promotion import defaults
 from basedsl.numeric.selection import maximum, minimum, select
 from basedsl.numeric.types import Boolean
@@ -73,7 +74,7 @@ def _extreme(original: Any, args: Any, key: Function | None, kwargs: Any) -> Any
     keys = items if key is None else [key(x) for x in items]
     if not any(isinstance(k, Numeric) for k in keys):
         return original(*args, key=key, **kwargs)
-    if key is not None:
+    if key is not None or any(_compares_itself(x) for x in items):
         return _extreme_by_key(original, items, keys)
     pick = maximum if original is builtins.max else minimum
     result = items[0]
@@ -82,11 +83,19 @@ def _extreme(original: Any, args: Any, key: Function | None, kwargs: Any) -> Any
     return result
 
 
+def _compares_itself(x: Any) -> bool:
+    """True for an int or float of a class with an order of its own."""
+    if not isinstance(x, (builtins.int, builtins.float)) or isinstance(x, np.generic):
+        return False
+    of, base = type(x), builtins.int if isinstance(x, builtins.int) else builtins.float
+    return (of.__lt__, of.__gt__) != (base.__lt__, base.__gt__)
+
+
 def _extreme_by_key(original: Any, items: list[Any], keys: list[Any]) -> Any:
-    better = GT if original is builtins.max else LT
+    better = operator.gt if original is builtins.max else operator.lt
     best, best_key = items[0], keys[0]
     for x, k in zip(items[1:], keys[1:], strict=True):
-        wins = apply(better, k, best_key)
+        wins = better(k, best_key)
         best = select(wins, x, best)
         best_key = select(wins, k, best_key)
     return best

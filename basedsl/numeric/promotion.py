@@ -108,6 +108,8 @@ def operand_type(x: Any, now: Defaults) -> tuple[Type, Tie]:
             return T, tie
     if hasattr(x, "dtype"):
         return from_numpy_dtype(x.dtype), Tie.STRONG
+    if isinstance(x, (int, float)):  # a subclass, IntEnum for instance
+        return now.int if isinstance(x, int) else now.float, Tie.LITERAL
     raise DSLTypeError(f"{x!r} of type {type(x).__name__} is not a number")
 
 
