@@ -243,6 +243,7 @@ def test_recast(sim, dtype):
 ERRORS = {
     "indexed with a Float32": lambda a: a[cute.Float32(1.0), 0],
     "indexed with a bool": lambda a: a[True, 0],
+    "indexed with a list": lambda a: a[[0, 0]],
     "indexed with 3 coordinates": lambda a: a[0, 0, 0],
     "Float32 is stored into a tensor of Int32": lambda a: a.__setitem__((0, 0), cute.Float32(1)),
     "cannot be assigned a scalar": lambda a: a.__setitem__((0, None), 1),

@@ -178,6 +178,7 @@ ERRORS = {
     "takes a Boolean condition": lambda x: cute.where(x, x, x),
     "takes a ReductionOp": lambda x: x.reduce("add", 0.0),
     "indexed with 3": lambda x: x[0, 0, 0],
+    "indexed with a list": lambda x: x[[0, 0]],
     "coordinate 3 is out of range for an extent of 3": lambda x: x[3, 0],
     "coordinate -1 is out of range for an extent of 4": lambda x: x[None, -1],
     "coordinate 12 is out of range for an extent of 12": lambda x: x[12],

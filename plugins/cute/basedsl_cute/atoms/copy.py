@@ -17,8 +17,9 @@ from basedsl_cute.algebra import CopyAtomLayout, CopyTiling
 from basedsl_cute.algebra.draw import notebook_svg
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.atoms.memory_semantics import WEAK, PlainAccess, plain_access
+from basedsl_cute.tensors.coordinate import as_thread
 from basedsl_cute.tensors.pointer import storage_bits
-from basedsl_cute.tensors.tensor import Tensor, as_thread, check_partitioned, of_a_thread
+from basedsl_cute.tensors.tensor import Tensor, check_partitioned, of_a_thread
 
 
 class CopyOp(ABC):

@@ -16,8 +16,9 @@ from basedsl_cute import algebra
 from basedsl_cute.algebra import MmaAtomLayout, MmaTiling
 from basedsl_cute.algebra.draw import notebook_svg
 from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.tensors.coordinate import as_thread
 from basedsl_cute.tensors.make_tensor import make_rmem_tensor
-from basedsl_cute.tensors.tensor import Tensor, as_thread, check_partitioned, of_a_thread
+from basedsl_cute.tensors.tensor import Tensor, check_partitioned, of_a_thread
 
 
 class MmaOp(ABC):

@@ -140,9 +140,9 @@ class DescriptorTensor:
 
 
 def _whole(coord: Any) -> Any:
-    from basedsl_cute.tensors.tensor import as_coordinate
+    from basedsl_cute.tensors.coordinate import as_index
 
-    return as_coordinate(coord)
+    return as_index(coord)
 
 
 def descriptors(tensor: Tensor, is_k_major: bool) -> DescriptorTensor:

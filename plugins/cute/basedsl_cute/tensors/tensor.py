@@ -41,7 +41,7 @@ from basedsl_cute.tensors.bounds_checks import (
     check_known,
     check_sign,
 )
-from basedsl_cute.tensors.index_arithmetic import as_int
+from basedsl_cute.tensors.coordinate import as_coordinate, as_index
 from basedsl_cute.tensors.origin import ViewOrigin
 from basedsl_cute.tensors.pointer import (
     Pointer,
@@ -371,7 +371,7 @@ class Tensor(NoVector):
             """Set all elements to the number `value`."""
 
     def _checked(self, coord: Any) -> Any:
-        coord = as_coordinate(coord)
+        coord = as_index(coord)
         if isinstance(coord, tuple) and len(coord) != algebra.rank(self.layout):
             raise DSLTypeError(
                 f"a tensor with {algebra.rank(self.layout)} mode(s), layout {self.layout}, is "
@@ -442,39 +442,6 @@ class Tensor(NoVector):
         return _to_64_bits(coord) if self._wide else coord
 
 
-def as_coordinate(coord: Any) -> Any:
-    """The coordinate with known integers as Python ints; DSLTypeError unless it consists of
-    integers, tuples and None.
-    """
-    if isinstance(coord, tuple | list):
-        return tuple(as_coordinate(part) for part in coord)
-    if coord is None or type(coord) is int:
-        return coord
-    if isinstance(coord, Numeric) and type(coord).is_integer and type(coord).width > 1:
-        return as_int(coord)
-    is_array = getattr(coord, "shape", ())  # of more than one number
-    if hasattr(coord, "__index__") and not isinstance(coord, bool | Numeric) and not is_array:
-        return int(coord)
-    raise DSLTypeError(
-        f"a tensor is indexed with {with_article(type(coord))}",
-        hint=_coordinate_hint(coord),
-    )
-
-
-def as_thread(thr_idx: Any, threads: int) -> Any:
-    """The number of a thread for `get_slice`; DSLTypeError unless it is below `threads`."""
-    if thr_idx is None or isinstance(thr_idx, tuple | list):
-        raise DSLTypeError(
-            "get_slice takes the number of a thread, got "
-            + ("None" if thr_idx is None else "a tuple"),
-            hint="tid, _, _ = cute.arch.thread_idx()",
-        )
-    number = as_coordinate(thr_idx)
-    if type(number) is int and not 0 <= number < threads:
-        raise DSLTypeError(f"get_slice({number}) of {threads} threads")
-    return number
-
-
 def check_partitioned(x: Any, what: str) -> None:
     """Raise DSLTypeError for what is neither a tensor nor a layout; `what` begins the message."""
     if not isinstance(x, algebra.Layout | algebra.ComposedLayout) and not hasattr(x, "layout"):
@@ -503,14 +470,6 @@ def _same_leaves(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
         return all(a is b or a.ir_value() == b.ir_value() for a, b in pairs)
     except DSLError:  # a value of a branch that has ended
         return False
-
-
-def _coordinate_hint(coord: Any) -> str:
-    if isinstance(coord, slice):
-        return "x[None, i] keeps a whole mode, cute.local_tile(x, (n,), (i,)) takes a tile of it"
-    if isinstance(coord, float) or (isinstance(coord, Numeric) and type(coord).is_float):
-        return "divide with // for a whole number, or convert with .to(Int32)"
-    return "coordinates are integers, tuples of them, or None to keep a mode"
 
 
 def leading_dim(layout: Any) -> Any:
@@ -595,4 +554,4 @@ def _is_value(inner: Any) -> bool:
     return isinstance(inner, algebra.Swizzle | algebra.Layout)
 
 
-__all__ = ["Iterator", "Tensor", "as_coordinate", "is_dynamic", "leading_dim", "memref_type"]
+__all__ = ["Iterator", "Tensor", "is_dynamic", "leading_dim", "memref_type"]

@@ -30,7 +30,7 @@ from basedsl_cute.algebra.coordinates import compact_col_major, dice_tuple, slic
 from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple
 from basedsl_cute.tensors.bounds_checks import check_known
-from basedsl_cute.tensors.tensor import as_coordinate
+from basedsl_cute.tensors.coordinate import as_coordinate, as_index
 from basedsl_cute.tensors.vector_ops import (
     bits_as,
     combine,
@@ -161,7 +161,7 @@ class TensorSSA:
     # Elements -------------------------------------------------------------------------------------
 
     def __getitem__(self, coord: Any, *, loc: Any = None, ip: Any = None) -> Any:
-        coord = as_coordinate(coord)
+        coord = as_index(coord)
         rank = algebra.rank(self.shape)
         if isinstance(coord, tuple) and len(coord) != rank:
             raise DSLTypeError(
