@@ -40,7 +40,7 @@ _SHAPES = (
     (64, 1, False, 256),
     (128, 2, True, 128),
     (128, 2, False, 256),
-    (192, 3, False, 160),
+    (192, 3, False, 192),
     (256, 2, False, 176),
 )
 _PAIRS = ((1, 1), (2, 1), (1, 2))
@@ -133,7 +133,8 @@ def _turned(cfg: Config, problem: Problem, parts: int) -> Config:
 
     Where each multiprocessor has one tile, tiles that follow each other lie across their clusters:
     the GPU deals clusters to its GPCs in turn, and those of a GPC read what they share at once
-    (pairs 1 to 3 % faster on average than in bands along them, up to 27 %). Up to two rounds, loads
+    (pairs 1 to 3 % faster on average than in bands along them, up to 27 %). There tiles of one or
+    two consumers are stored at once, as no next one follows (1 %, up to 3). Up to two rounds, loads
     bring 128 bytes into L2 instead of 256 (0 to 2.5 %).
     """
     rows, columns, _ = cfg.tile
@@ -144,6 +145,8 @@ def _turned(cfg: Config, problem: Problem, parts: int) -> Config:
         cfg = replace(cfg, along_m=across < along, swizzle=1)
     elif across != along and (is_round or cfg.pingpong or rows < 128 or columns < 160):
         cfg = replace(cfg, along_m=across > along)
+    if is_round and parts == 1 and cfg.consumers < 3:
+        cfg = replace(cfg, deferred=False)
     if tiles <= 2 * problem.processors and problem.shortest > FEW:
         cfg = replace(cfg, promotion=128)
     if (rows, columns) == (192, 96) and is_round and parts == 1 and not cfg.by_warps:
@@ -279,7 +282,7 @@ def _many_columns() -> tuple[list[Any], dict[str, Any]]:
         replace(filled_config(rows, columns, 16, consumers, turns, cluster), swap=True)
         for rows, consumers, turns, widest in _SHAPES
         for columns in range(64, widest + 1, 16)
-        for cluster in _PAIRS
+        for cluster in (*_PAIRS, *(_FOURS if rows <= 128 else ()))
     ]
     found = [cfg for cfg in found if cfg.stages >= 3]
     return found, columns_of(found)

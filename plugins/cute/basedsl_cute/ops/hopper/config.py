@@ -245,18 +245,16 @@ def filled_config(
 ) -> Config:
     """The configuration of a tile with as many stages as fit beside the slots of a C of 16 bits.
 
-    Each consumer has two slots, or one where that makes room for a stage: pieces that are stored a
-    step of K apart need no more. Five stages of two consumers are enough, and where consumers take
-    turns, as many as fit beside slots of 128 bytes a row: more were not faster.
+    Each consumer has two slots, or one where that makes room for one of four stages: pieces that
+    are stored a step of K apart need no more. Where consumers take turns, as many stages as fit
+    beside slots of 128 bytes a row: more were not faster.
     """
     room, stage = SHARED_MEMORY - 2048, (rows + columns) * 128
     slot = consumers * 64 * 2  # bytes of a slot of one column, of all consumers
-    slots, stages = 2, (room - 2 * 64 * slot) // stage
-    if not pingpong and (consumers == 3 or stages < 5):
-        width = min(64, columns & -columns)
-        stages, one = ((room - slots * width * slot) // stage for slots in (2, 1))
-        if stages < one:
-            slots, stages = 1, one
+    width = 64 if pingpong else min(64, columns & -columns)
+    slots, stages = 2, (room - 2 * width * slot) // stage
+    if not pingpong and (consumers == 3 or stages < 5) and (room - width * slot) // stage > stages:
+        slots, stages = 1, stages + 1
     return Config(
         (rows, columns, 1024 // bits),
         min(stages, 10),

@@ -302,7 +302,7 @@ def inputs(
                 *(by_m, by_n, cm == 2, cn == 2, is_split * by_m, is_split * (cm == 2)),
                 tx == 64 * t["consumers"],
                 t["pingpong"],
-                t["deferred"],
+                t["deferred"] * (f.rounds > 1),
                 t["by_warps"],
                 *(log2(f.split), f.split == 3, log2(f.blocks_per_sm)),
                 log2(f.steps) / 4,
