@@ -9,7 +9,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl_cute.lowering.ptx import ptxas
-from basedsl_cute.ops.hopper.config import CANDIDATES, check_config
+from basedsl_cute.ops.hopper.config import CANDIDATES, check_config, filled_config
 from basedsl_cute.ops.hopper.gemm import Config, HopperGemmKinds, choose_config, gemm
 from basedsl_cute.utils.epilogue import per_column, per_row
 
@@ -399,10 +399,11 @@ def test_the_accumulator_stays_in_registers(monkeypatch, options):
 
 
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas here")
-def test_an_epilogue_spills_nothing(monkeypatch):
+@pytest.mark.parametrize("cfg", [Config(deferred=True), filled_config(192, 192, 16, 3)], ids=str)
+def test_an_epilogue_spills_nothing(monkeypatch, cfg):
     monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
     a = b = c = np.zeros((256, 256), np.float16)
-    call = cute.compile(linear, a, b, c, np.zeros(256, np.float16), Config(deferred=True))
+    call = cute.compile(linear, a, b, c, np.zeros(256, np.float16), cfg)
     kernel = resources_of(call.stages.text("ptx"))
     assert (kernel.spill_stores, kernel.spill_loads, kernel.stack) == (0, 0, 0)
 
