@@ -47,6 +47,7 @@ from basedsl_cute import arch
 from basedsl_cute.nvgpu import OperandMajorMode, warpgroup
 from basedsl_cute.ops.flash.attention import HOPPER_CONFIGS, NARROW_BY_PRODUCTS
 from basedsl_cute.ops.flash.softmax import (
+    Powers,
     as_rows,
     as_wgmma_operand,
     narrow_weights,
@@ -56,7 +57,6 @@ from basedsl_cute.ops.hopper.attention import (
     give_turn,
     multiply_scores,
     multiply_values,
-    parts_of,
     rescale,
     rescale_where_risen,
     smem_layouts,
@@ -65,6 +65,7 @@ from basedsl_cute.ops.hopper.attention import (
 )
 from basedsl_cute.ops.hopper.attention_config import ROWS, Config
 from basedsl_cute.ops.hopper.attention_sums import TileSums, allocate_ones, write_ones
+from basedsl_cute.ops.hopper.attention_weights import parts_of, store_weights
 from basedsl_cute.ops.hopper.gemm import pin_in_registers
 from basedsl_cute.utils import hopper_helpers as sm90
 
@@ -93,14 +94,14 @@ def plans(head, changes=(), causal=False):
     """The kernels that are run, by name."""
     wide, narrow = HOPPER_CONFIGS[head][1], NARROW_BY_PRODUCTS[head][causal]
     wide, narrow = (replace(x, stages=1, query_stages=1) for x in (wide, narrow))
-    exact = replace(narrow, slack=(), by_products=False)
+    exact = replace(narrow, slack=(), by_products=False, in_halves=0)
     lazy = replace(narrow, slack=((0, 1.0),), between=False)
     configs = {
         "as chosen": narrow,
         "other order of turns": replace(narrow, turns=not narrow.turns, overlaps=False),
         "bases that follow from afar": lazy,
-        "maxima of each tile": replace(narrow, slack=()),
-        "sums by additions": replace(narrow, by_products=False),
+        "maxima of each tile": replace(narrow, slack=(), in_halves=0),
+        "sums by additions": replace(narrow, by_products=False, in_halves=0),
         "exact": exact,
         "exact, sums scaled otherwise": replace(exact, between=not exact.between),
         "exact, largest scores otherwise": replace(exact, by_bits=not exact.by_bits),
@@ -108,7 +109,9 @@ def plans(head, changes=(), causal=False):
     for late in (0, 2, 6):
         configs[f"late {late}"] = replace(narrow, late=late)
     for computed in (1, 2):
-        configs[f"computed {computed}"] = replace(narrow, computed=computed)
+        configs[f"computed {computed}"] = replace(narrow, computed=computed, in_halves=0)
+    for eighths in (0, 4, 8):
+        configs[f"in halves {eighths}"] = replace(narrow, in_halves=eighths)
     if head == 128:
         for tile in ((128, 128), (128, 160), (128, 192), (128, 224)):
             own = replace(narrow, tile=tile, turns=True, overlaps=False)
@@ -219,8 +222,8 @@ def chain_kernel(
                 factors, exponents = softmax.rise(by_row)
                 for r in range(2):
                     scales[r] = factors[r]
-            for part, is_computed in parts[0]:
-                weigh(plan, softmax, part, exponents, is_computed, tile_sums is None)
+            for part, kind in parts[0]:
+                weigh(plan, softmax, part, exponents, kind, tile_sums is None)
             if cute.const_expr(cfg.pinned):
                 pin_in_registers(softmax.total)
             # Never false, but a branch: ptxas moves a wait up to the beginning of its basic block.
@@ -233,12 +236,12 @@ def chain_kernel(
                 rescale_where_risen(softmax, sums, scales)
             elif cute.const_expr(is_scaled and not cfg.between):
                 rescale(sums, scales)
-            for part, is_computed in parts[1]:
-                weigh(plan, softmax, part, exponents, is_computed, tile_sums is None)
+            for part, kind in parts[1]:
+                weigh(plan, softmax, part, exponents, kind, tile_sums is None)
             if cute.const_expr(plan.checked):
                 check(softmax, by_row, sums, before)
             if cute.const_expr("convert" not in plan.without):
-                weights.store(ordered.load().to(dtype).reshape(weights.shape))
+                store_weights(weights, ordered, cfg)
         if cute.const_expr(is_scaled and cfg.between):
             rescale(sums, scales)
         multiply_values(mma_o, acc, operand, rv, stage, tile_sums)
@@ -263,11 +266,12 @@ def chain_kernel(
     out[block * (128 * cfg.groups) + thread] = kept
 
 
-def weigh(plan, softmax, part, exponents, is_computed, is_summed):
+def weigh(plan, softmax, part, exponents, kind, is_summed):
     """Make scores into weights, and add them to the sums, but for what is left out."""
     for r, (factor, base) in enumerate(exponents):
         x = part[r, None].load() * factor - base
-        if "exp" not in plan.without:
+        if "exp" not in plan.without and kind is not Powers.HALVES:
+            is_computed = kind is Powers.PRODUCTS
             x = powers(x) if is_computed else cute.math.exp2(x, fastmath=True)
         if is_summed and "sum" not in plan.without:
             softmax.total[r] = x.reduce(cute.ReductionOp.ADD, softmax.total[r], 0)

@@ -191,6 +191,33 @@ def test_pairs_of_float32(sim):
     np.testing.assert_array_equal(out, 3 * LANES**2 + LANES)
 
 
+def test_pairs_of_halves(target):
+    text = (
+        "{ .reg .b32 a, ones; .reg .b16 h, g; .reg .f32 f, d; cvt.rn.f32.s32 f, $1; neg.f32 d, f; "
+        "cvt.rn.f16x2.f32 a, d, f; mov.b32 ones, 0x3c003c00; fma.rn.f16x2 a, a, a, ones; "
+        "mul.rn.f16x2 a, a, ones; mov.b32 {h, g}, a; cvt.f32.f16 f, h; cvt.f32.f16 d, g; "
+        "sub.f32 d, f, d; add.f32 f, f, d; cvt.rzi.s32.f32 $0, f; }"
+    )
+    out, _ = run(text, number, cute.Int32)
+    np.testing.assert_array_equal(out, LANES**2 + 1)
+
+
+def test_pairs_of_halves_are_clamped_and_become_8_bits(sim):
+    """The conversion is of sm_89 and later. Of 2, NaN and -1 the clamped ones are 1, 0 and 0."""
+    one, two, nan, less, big = 0x3C00, 0x4000, 0x7E00, 0xBC00, 0x7BFF
+    for high, low, clamped, narrow in (
+        (two, nan, 0x3C000000, 0x407F),
+        (less, one, 0x00003C00, 0xB838),
+        (big, 0x0001, 0x3C000001, 0x7E00),
+    ):
+        word = f"mov.b32 a, {high << 16 | low:#x}; "
+        text = "{ .reg .b32 a; " + word + "fma.rn.sat.f16x2 $0, a, 0x3c003c00, 0; }"
+        np.testing.assert_array_equal(np.uint32(run(text, number, cute.Int32)[0]), clamped)
+        convert = "cvt.rn.satfinite.e4m3x2.f16x2 h, a; mov.b32 $0, {h, z}; }"
+        text = "{ .reg .b32 a; .reg .b16 h, z; mov.b16 z, 0; " + word + convert
+        np.testing.assert_array_equal(np.uint32(run(text, number, cute.Int32)[0]), narrow)
+
+
 def test_several_results(target):
     text = "{ .reg .pred p; setp.eq.s32 p, $2, 3; selp.b32 $0, 1, 0, p; add.s32 $1, $2, $2; }"
     out, _ = run(text, number, cute.Int32, (cute.Int32,))

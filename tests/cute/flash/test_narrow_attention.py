@@ -55,6 +55,7 @@ def check(q, k, v, wanted, factors=(1.0, 1.0, 1.0), most_of_logs=1e-7, **options
         {"by_products": True, "late": 4, "by_bits": True, "early": True},
         {"slack": ((0, 3.0), (64, 1.0)), "by_products": True, "between": False},
         {"slack": ((0, 0.25),), "between": False, "from_end": True, "by_groups": True},
+        {"slack": ((0, 1.0),), "by_products": True, "between": False, "late": 6, "in_halves": 6},
     ],
 )
 def test_a_causal_mask(keys, options):
@@ -140,7 +141,14 @@ def test_negative_scores(first, window):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{"by_bits": True}, {"slack": ((0, 1.0),), "between": False}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"by_bits": True},
+        {"slack": ((0, 1.0),), "between": False},
+        {"slack": ((0, 1.0),), "between": False, "by_products": True, "in_halves": 8},
+    ],
+)
 def test_scores_that_are_not_numbers(options):
     q, k, v = normal(1, 70, 1, 64), normal(1, 200, 1, 64, seed=1), normal(1, 200, 1, 64, seed=2)
     q[0, 3], k[0, 150, 0, 0] = np.nan, np.nan
@@ -173,7 +181,7 @@ def test_results_without_the_logarithms_of_sums(head, causal):
     wanted = {"right": 0} if causal else {}
     values, _ = reference(*(np.float64(x) for x in (q, k, v)), **wanted)
     errors = np.float64(attention(q, k, v, causal=causal)) - values
-    assert abs(errors).max() < 0.035 * abs(values).max()
+    assert abs(errors).max() < 0.04 * abs(values).max()
     assert np.sqrt((errors**2).mean()) < 0.026 * np.sqrt((values**2).mean())
 
 
@@ -233,6 +241,7 @@ SLACK = hopper.Config((64, 64), slack=((0, 1.0),), between=False)
         (HALF, {"config": hopper.Config(by_groups=True, turns=True)}, "by_groups= is for"),
         (HALF, {"config": hopper.Config(early=True)}, "nor begins early with them"),
         (HALF, {"config": hopper.Config(computed=1)}, "sums no weights of Float16"),
+        (Q, {"config": hopper.Config(in_halves=4)}, "makes no weights in half precision"),
         (Q, {"seqused_k": np.int32([4])}, "no kernel for packed or paged"),
         (Q, {"out": HALF.copy()}, "out is .* of float16, not .* of bfloat16"),
     ],

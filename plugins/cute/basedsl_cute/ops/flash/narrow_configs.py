@@ -54,13 +54,14 @@ _NARROW_64_LAZY = replace(
     late=4,
     from_end=True,
     by_groups=True,
+    in_halves=6,
     **_LAZY,
 )
-_NARROW_128_LAZY = replace(_NARROW_128, **_LAZY)
-_NARROW_256_LAZY = replace(_NARROW_256, ahead=True, late=4, between=False, **_LAZY)
+_NARROW_128_LAZY = replace(_NARROW_128, in_halves=3, **_LAZY)
+_NARROW_256_LAZY = replace(_NARROW_256, ahead=True, late=4, between=False, in_halves=2, **_LAZY)
 NARROW_BY_PRODUCTS = {
     64: (_NARROW_64_LAZY, _NARROW_64_LAZY),
-    128: (_NARROW_128_LAZY, replace(_NARROW_128_LAZY, late=6)),
+    128: (_NARROW_128_LAZY, replace(_NARROW_128_LAZY, in_halves=6)),
     256: (_NARROW_256_LAZY, _NARROW_256),
 }
 # The most keys whose weights are summed after they are rounded.
@@ -78,4 +79,6 @@ def narrow_config(width: int, keys: int, is_bounded: bool, has_logs: bool) -> ho
     found = NARROW_BY_PRODUCTS[of_width][is_bounded]
     if found.slack:
         found = replace(found, slack=next((x for most, x in _SLACK.items() if keys <= most), ()))
+        if not found.slack:
+            found = replace(found, in_halves=0)
     return found

@@ -6,6 +6,7 @@ largest score and the sum of a row are updated, and what was summed so far is sc
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 import basedsl_cute as cute
@@ -22,6 +23,17 @@ LEAST = -100.0
 # and 2^0.5 times what it should be. Weights of 16 bits have room for that, and those of 8 bits.
 LARGEST_BASE, LARGEST_NARROW_BASE = 2.0**27, 2.0**24
 LOWEST = -(2.0**127)  # scores below, or below it when scaled, are as if hidden
+
+
+class Powers(enum.Enum):
+    """The ways in which exponents become powers of two: by the unit for exponentials, by
+    multiplications (`powers`), or in half precision (`ops.flash.half_powers`), with the conversion
+    to 8 bits.
+    """
+
+    UNIT = enum.auto()
+    PRODUCTS = enum.auto()
+    HALVES = enum.auto()
 
 
 def as_rows(acc):
@@ -243,14 +255,17 @@ class OnlineSoftmax:
             exponents.append((factor, base - self.offset if self.offset else base))
         return scales, exponents
 
-    def weigh(self, scores, exponents, computed=False, is_summed=True, first=0):
+    def weigh(self, scores, exponents, kind=Powers.UNIT, is_summed=True, first=0):
         """Make scores, all of a tile or some columns, into weights, and add them to the sums unless
         `is_summed` is False. `exponents` has each row's factor and base, of rows from `first` on.
-        Weights are `computed` by multiplications, or by the unit for exponentials.
+        Of those to be made in half precision, exponents are all that is found here.
         """
         for r, (factor, base) in enumerate(exponents):
             exponents = scores[r, None].load() * factor - base
-            if computed:
+            if kind is Powers.HALVES:
+                scores[r, None].store(exponents)
+                continue
+            if kind is Powers.PRODUCTS:
                 weights = powers(exponents)
             else:
                 weights = cute.math.exp2(exponents, fastmath=True)

@@ -19,7 +19,6 @@ from basedsl_cute.ops.ampere.attention import adjust
 from basedsl_cute.ops.flash.softmax import (
     as_rows,
     as_wgmma_operand,
-    blocks_of,
     narrow_weights,
     scale_rows,
 )
@@ -41,6 +40,7 @@ from basedsl_cute.ops.hopper.attention_shares import (
 from basedsl_cute.ops.hopper.attention_softmax import positive, scale_of_head, softmax_of
 from basedsl_cute.ops.hopper.attention_sums import TileSums, allocate_ones, write_ones
 from basedsl_cute.ops.hopper.attention_walk import NOTES, Steps, Walk, read_note
+from basedsl_cute.ops.hopper.attention_weights import parts_of, store_weights
 from basedsl_cute.ops.hopper.gemm import pin_in_registers
 from basedsl_cute.utils import hopper_helpers as sm90
 
@@ -244,8 +244,8 @@ def forward_kernel(
                     number, whole = next_tile(word, low)
                 for r, factor in enumerate(factors):
                     scales[r] = factor
-                for part, is_computed in parts[0]:
-                    softmax.weigh(part, exponents, is_computed, tile_sums is None)
+                for part, kind in parts[0]:
+                    softmax.weigh(part, exponents, kind, tile_sums is None)
                 if cute.const_expr(cfg.pinned):
                     # LLVM would sink the sums behind the wait below.
                     pin_in_registers(softmax.total)
@@ -261,9 +261,9 @@ def forward_kernel(
                     rescale_where_risen(softmax, sums, scales)
                 elif cute.const_expr(not cfg.between):
                     rescale(sums, scales)
-                for part, is_computed in parts[1]:
-                    softmax.weigh(part, exponents, is_computed, tile_sums is None)
-                weights.store(ordered.load().to(dtype).reshape(weights.shape))
+                for part, kind in parts[1]:
+                    softmax.weigh(part, exponents, kind, tile_sums is None)
+                store_weights(weights, ordered, cfg)
             arch.sync_warp()  # before one lane tells that all have read the note of the task before
             query_stage.release()
             held = at_v.wait_and_advance()
@@ -305,20 +305,6 @@ def forward_kernel(
                 if ending == ADDS:
                     add_parts(softmax, acc, shares, lane, first, cfg)
                     write_results(softmax, sums, place_of_task, *of_results, lane, cfg)
-
-
-def parts_of(scores, cfg):
-    """The columns of scores that are made into weights ahead of the wait for the values, and those
-    behind it: pairs of them, by rows, and if they are computed by multiplications.
-    """
-    blocks = cute.size(scores) // 4
-    middle = blocks - blocks * cfg.late // 8
-    made = []
-    for first, last in ((0, middle), (middle, blocks)):
-        cut = last - (last - first) * cfg.computed // 8
-        pieces = ((first, cut, False), (cut, last, True))
-        made.append([(as_rows(blocks_of(scores, a, b)), kind) for a, b, kind in pieces if a < b])
-    return made
 
 
 def wait_for_keys(at_k, steps, is_full=None):

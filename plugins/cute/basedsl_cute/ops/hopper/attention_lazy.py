@@ -53,12 +53,14 @@ class NarrowLazySoftmax(LazySoftmax):
         before = [self.largest[r] for r in rows]
         largest_by_bits(scores, self.largest, before)
         bits = cute.recast_tensor(self.largest, cute.Int32)
-        above, least = -cute.Float32.inf, cute.Int32(0)
+        is_needed, least = cute.Boolean(False), cute.Int32(0)
         for r in rows:
-            above = arch.fmax(above, self.largest[r] * self.factors[r] - self.bases[r])
+            above = self.largest[r] * self.factors[r] - self.bases[r]
+            # Of NaN, too, which becomes the base: not all kinds of weights have it.
+            is_needed = is_needed | (above > 0.0) | (above != above)
             least = cute.min(least, bits[r])
         # Bits of negative scores do not tell the largest.
-        is_needed = (above > 0.0) | (least < 0)
+        is_needed = is_needed | (least < 0)
         for first in self.steps:
             if first:
                 is_needed = is_needed | (self.tile == first)
@@ -75,16 +77,24 @@ class NarrowLazySoftmax(LazySoftmax):
         were those of `before` ahead of this tile.
         """
         if is_needed:
+            found = [self.largest[r] for r in range(cute.size(self.bases))]
             compare_negative(scores, self.largest, before)
             slack = cute.Float32(0.0)
             for first, exponent in self.steps.items():
                 slack = cute.where(self.tile >= first, cute.Float32(exponent), slack)
             for r in cute.range_constexpr(cute.size(self.bases)):
-                largest = arch.warp_reduction_max(self.largest[r], threads_in_group=4)
+                largest = largest_or_nan(self.largest[r], found[r])
+                largest = arch.warp_reduction(largest, largest_or_nan, threads_in_group=4)
                 factor, base = factor_and_base(largest, self.factor, self.largest_base)
                 base = base + slack
                 # Of rows that saw nothing two lowest bases may differ by what they are rounded by.
-                change = arch.fmin(self.bases[r] - base, MOST_SLACK)
+                change = self.bases[r] - base
+                change = cute.where(change > MOST_SLACK, MOST_SLACK, change)
                 self.scales[r] = cute.math.exp2(change, fastmath=True)
                 self.total[r] = self.total[r] * self.scales[r]
                 self.largest[r], self.factors[r], self.bases[r] = largest, factor, base
+
+
+def largest_or_nan(a, b):
+    """The larger of two numbers, or NaN if one is."""
+    return cute.where((a > b) | (a != a), a, b)

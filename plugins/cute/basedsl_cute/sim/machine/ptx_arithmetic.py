@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 
 from basedsl_cute.sim import numerics as num
@@ -115,12 +116,14 @@ _DIRECTED: dict[str, Callable[..., Array]] = {
 
 def _float_sum(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     *rest, kind = modifiers
-    is_pair = kind == "f32x2"
+    one = {"f32x2": "f32", "f16x2": "f16"}.get(kind)
     modes = [m for m in rest if m in ("rz", "rm", "rp")]
     with_nan = base in ("min", "max") and "NaN" in rest
     rest = [m for m in rest if m not in modes and not (with_nan and m == "NaN")]
-    found = _float_modifiers([*rest, "f32" if is_pair else kind])
-    if found is None or ((modes or is_pair) and (found[0] != "f32" or base not in _DIRECTED)):
+    found = _float_modifiers([*rest, one or kind])
+    if found is None or ((modes or one) and base not in _DIRECTED):
+        return None
+    if modes and found[0] != "f32":
         return None
     kind, flush, clamp = found
     function = _FLOAT[base]
@@ -130,17 +133,18 @@ def _float_sum(base: str, modifiers: list[str]) -> PtxArithmetic | None:
         function = num.minimum if base == "min" else num.maximum
     function = _adjusted(function, flush, clamp)
     count = 3 if base in ("fma", "mad") else 2
-    if is_pair:
-        return PtxArithmetic("b64", ("b64",) * count, _of_pairs(function))
+    if one is not None:
+        both = f"b{2 * 8 * DTYPES[one].itemsize}"
+        return PtxArithmetic(both, (both,) * count, _of_pairs(function, DTYPES[one], DTYPES[both]))
     return PtxArithmetic(kind, (kind,) * count, function)
 
 
-def _of_pairs(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Compute `function` of both float32 that 64 bits hold."""
+def _of_pairs(function: Callable[..., Array], one: Any, both: Any) -> Callable[..., Array]:
+    """Compute `function` of both floats of the type `one` that integers of type `both` hold."""
 
     def apply(*args: Array) -> Array:
-        halves = [np.ascontiguousarray(x)[..., None].view(np.float32) for x in args]
-        out: Array = np.ascontiguousarray(function(*halves)).view(np.int64)[..., 0]
+        halves = [np.ascontiguousarray(x)[..., None].view(one) for x in args]
+        out: Array = np.ascontiguousarray(function(*halves)).view(both)[..., 0]
         return out
 
     return apply
@@ -359,11 +363,15 @@ _ROUNDED = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 def _convert(base: str, modifiers: list[str]) -> PtxArithmetic | None:
     flush, clamp = "ftz" in modifiers, "sat" in modifiers
     rest = [m for m in modifiers if m not in ("ftz", "sat")]
-    if len(rest) not in (2, 3):
+    if len(rest) not in (2, 3, 4):
         return None
     *rounding, target, source = rest
     if target in ("f16x2", "bf16x2") and source == "f32" and rounding == ["rn"]:
         return PtxArithmetic("b32", ("f32", "f32"), _pack_halves(target == "bf16x2"))
+    if target == "e4m3x2" and source == "f16x2" and rounding == ["rn", "satfinite"]:
+        return PtxArithmetic("b16", ("b32",), _narrow_halves)
+    if len(rest) == 4:
+        return None
     if target == "bf16" and source == "f32" and rounding == ["rn"]:
         return PtxArithmetic(
             "b16", ("f32",), lambda x: _bfloat_bits(x).astype(np.uint16).view("i2")
@@ -414,6 +422,13 @@ def _pack_halves(brain: bool) -> Callable[..., Array]:
         return x.astype(np.float16).view(np.uint16).astype(np.uint32)
 
     return lambda high, low: (bits(high) << np.uint32(16) | bits(low)).view(np.int32)
+
+
+def _narrow_halves(x: Array) -> Array:
+    """Two halves as Float8E4M3FN: what is too large becomes the largest finite number."""
+    halves = np.ascontiguousarray(x)[..., None].view(np.float16)
+    narrow = num.convert_saturated(halves, ml_dtypes.float8_e4m3fn)
+    return np.ascontiguousarray(narrow).view(np.int16)[..., 0]
 
 
 def _permute(base: str, modifiers: list[str]) -> PtxArithmetic | None:
