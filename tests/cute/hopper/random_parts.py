@@ -46,17 +46,15 @@ class Parts:
         parts = d.often(2, 3, 5)
         case = replace(case, batches=d.one(None, 1))
         vector = min(parallel_split_k.VECTOR, widths(d, case)[2])
-        inside = inner == "hopper" and d.one(False, True)
-        more = {"parts": parts, "inner": inner, "vector": vector, "inside": inside}
+        more = {"parts": parts, "inner": inner, "vector": vector}
         return replace(case, options=case.options | more)
 
     def run(self, case: Case, a: Any, b: Any, c: Any, extras: dict[str, Any]) -> None:
-        known = ("parts", "inner", "vector", "inside")
+        known = ("parts", "inner", "vector")
         options = {name: x for name, x in case.options.items() if name not in known}
         inner = self.INNER[case.options["inner"]].config(replace(case, options=options))
         parts = case.options["parts"]
-        inside = case.options["inside"]
-        config = parallel_split_k.Config(parts, inner, 1 + parts // 3, inside)
+        config = parallel_split_k.Config(parts, inner, 1 + parts // 3)
         extents = config.workspace(c.shape[0], c.shape[1], case.transposed[2])
         integers = cute_type(case.types[0]).is_integer
         workspace = np.full(extents, -5, np.int32) if integers else np.full(extents, np.nan, "f4")

@@ -28,22 +28,10 @@ CASES = {
     "sums that warps store": ((72, 40, 192), Config(3, replace(PERSISTENT, by_warps=True))),
     "parts that threads share": ((72, 40, 192), Config(3, PERSISTENT, 2)),
     "many that they share": ((24, 16, 640), Config(20, SPLIT, 8)),
-    "added by their blocks": ((200, 72, 296), Config(3, PERSISTENT, inside=True)),
-    "by warpgroups and clusters": (
-        (136, 200, 328),
-        Config(
-            5, replace(PERSISTENT, tile=(128, 64, 64), consumers=2, cluster=(1, 2)), inside=True
-        ),
-    ),
-    "of consumers that take turns": (
-        (136, 72, 192),
-        Config(3, replace(PERSISTENT, consumers=2, pingpong=True, cluster=(2, 1)), inside=True),
-    ),
     "tiles of the transposed product": (
         (72, 136, 192),
-        Config(3, replace(PERSISTENT, tile=(64, 32, 64), swap=True), inside=True),
+        Config(3, replace(PERSISTENT, tile=(64, 32, 64), swap=True)),
     ),
-    "shares that are handed on": ((72, 40, 640), Config(10, PERSISTENT, inside=True, patience=1)),
 }
 
 
@@ -142,27 +130,6 @@ def test_what_has_no_parts(sim):
         Config(2, None)
     with pytest.raises(ValueError, match="threads share a vector"):
         Config(2, PERSISTENT, 4)
-    with pytest.raises(ValueError, match=r"only the blocks of a Config of hopper\.gemm reduce"):
-        Config(2, SPLIT, inside=True)
-    with pytest.raises(ValueError, match="blocks reduce up to 32 parts"):
-        Config(33, PERSISTENT, inside=True)
-
-
-@pytest.mark.parametrize("patience", [1, 3, 128])
-def test_blocks_leave_no_flag_behind(hopper, patience):
-    """The next product finds the memory as this one did, whatever it held before."""
-    a, b = normal(72, 640), normal(40, 640)
-    cfg = Config(10, PERSISTENT, inside=True, patience=patience)
-    workspace = np.full(cfg.workspace(72, 40, False), 3e-5, np.float32)
-    of_two_kernels = np.zeros((72, 40), np.float16)
-    run(a, b, of_two_kernels, Config(10, PERSISTENT), 4)
-    for _ in range(2):
-        c = np.full((72, 40), 77, np.float16)
-        gemm(a, b, c, workspace, 2, cfg, vector=4)
-        cute.synchronize()
-        np.testing.assert_array_equal(c, of_two_kernels)  # added in the same order
-    flags = workspace[:, 72:].reshape(10, -1)[:, : 2 * 2 * 10]  # of two tiles
-    assert not flags.any()
 
 
 def test_sums_are_read_in_wide_accesses(monkeypatch):

@@ -29,7 +29,6 @@ import basedsl_cute as cute
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import tma
 from basedsl_cute.ops.gemm.operands import check_extents, three_modes, transposed
-from basedsl_cute.ops.hopper.added_parts import Adding, add_parts
 from basedsl_cute.ops.hopper.collective import (
     LoadParams,
     as_tf32,
@@ -89,8 +88,6 @@ def gemm_kernel(
     cfg: cute.Constexpr,
     epilogue_op: cute.Constexpr,
     parts: cute.Constexpr,
-    adding: tuple,
-    sum_plan: cute.Constexpr,
 ):
     block = begin_block(kinds, cfg)
     if block.warp == 0:
@@ -110,8 +107,6 @@ def gemm_kernel(
         arch.setmaxregister_increase(cfg.consumer_registers)
         output = Output(store_c, tma_c, extras, c=c)
         consumer_warpgroup(block, output, scheduler, work, k_tiles, kinds, cfg, epilogue_op)
-        if cute.const_expr(sum_plan is not None):
-            add_parts(Adding(*adding), schedule, cfg, parts, sum_plan)
 
 
 class Output(NamedTuple):
@@ -467,8 +462,6 @@ def gemm(
     operands: tuple = (),
     stream: cute.Constexpr = None,
     parts: cute.Constexpr = 1,
-    adding: tuple = (),
-    sum_plan: cute.Constexpr = None,
 ):
     """Compute C = A B^T, or with `epilogue_op` C = epilogue_op(A B^T, *operands), on Hopper.
 
@@ -483,8 +476,7 @@ def gemm(
     configuration; `epilogue_op` a function of vectors, see `utils.epilogue`, and `operands` its
     further arguments; `stream` a CUDA stream. With `parts` above 1, A and B have one batch, and C
     has so many matrices, each the product of the next steps of K, of as many but in the last ones.
-    They may have more columns than B has rows: those of a product with zeros. With a `sum_plan`,
-    see `parallel_split_k`, each block has one tile, and adds up a share of it as `adding` says.
+    They may have more columns than B has rows: those of a product with zeros.
 
     Raises DSLTypeError for operands that wgmma does not take and for a `cfg` that exceeds shared
     memory; asserts at run time that the extents fit together.
@@ -517,8 +509,6 @@ def gemm(
         cfg,
         epilogue_op,
         parts,
-        adding,
-        sum_plan,
     ).launch(
         grid=grid,
         block=(cfg.threads, 1, 1),

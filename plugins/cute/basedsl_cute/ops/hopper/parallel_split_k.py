@@ -1,8 +1,7 @@
 """C = A B^T on Hopper by split-K through memory, for a long K and a small C.
 
 One of the other Hopper kernels multiplies slices of K, of whole steps, into a workspace of partial
-sums; a second kernel reduces these, always in the order of K, and applies the epilogue, or the
-blocks of the first one do so, see `added_parts`. Unlike
+sums; a second kernel reduces these, always in the order of K, and applies the epilogue. Unlike
 `ops.hopper.split_k_gemm`, this does not bound the number of multiprocessors that work on a tile,
 and tiles are as large as for large products; but all partial sums go through memory.
 """
@@ -18,7 +17,6 @@ from basedsl_cute import arch
 from basedsl_cute.ops.gemm.operands import OutputTile, matrix, three_modes, transposed
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import split_k_gemm
-from basedsl_cute.ops.hopper.added_parts import MOST_PARTS, Adding, flags_of, rows_of_flags
 
 __all__ = ["Config", "gemm"]
 
@@ -36,8 +34,6 @@ class Config:
     parts: int  # slices of K, each of whole steps
     gemm: Any  # a Config of `ops.hopper.gemm` or `ops.hopper.split_k_gemm`
     sharing: int = 1  # threads that reduce one vector of C together, for a small C
-    inside: bool = False  # the blocks of `gemm`, a tile and part each, reduce: no second kernel
-    patience: int = 128  # looks for a part that is missing until another block reduces instead
 
     def __post_init__(self) -> None:
         if self.parts < 2:
@@ -46,10 +42,6 @@ class Config:
             raise ValueError(f"{self}: gemm must be a Config of hopper.gemm or hopper.split_k_gemm")
         if self.sharing not in (1, 2, 4, 8) or self.sharing > self.parts:
             raise ValueError(f"{self}: 1, 2, 4 or 8 threads share a vector, at most `parts`")
-        if self.inside and not isinstance(self.gemm, hopper_gemm.Config):
-            raise ValueError(f"{self}: only the blocks of a Config of hopper.gemm reduce")
-        if self.inside and (self.parts > MOST_PARTS or self.patience < 1):
-            raise ValueError(f"{self}: blocks reduce up to {MOST_PARTS} parts; patience from 1")
 
     def check_parts(self, k: int) -> None:
         """Raise DSLTypeError for more slices than K has steps."""
@@ -64,21 +56,7 @@ class Config:
     def workspace(self, m: int, n: int, is_column_major: bool) -> tuple[int, int, int]:
         """The shape (parts, rows, columns) of the row-major workspace of 32-bit elements."""
         rows, columns = (n, m) if is_column_major else (m, n)
-        wide = -(-columns // VECTOR) * VECTOR
-        more = rows_of_flags(rows, columns, wide, self.parts, self.gemm) if self.inside else 0
-        return self.parts, rows + more, wide
-
-
-@dataclass(frozen=True)
-class SumPlan:
-    """The static part of how blocks reduce: the width of their accesses, the epilogue, and from the
-    configuration `patience` and whether tiles are those of C^T.
-    """
-
-    vector: int
-    epilogue_op: Any
-    patience: int
-    swap: bool
+        return self.parts, rows, -(-columns // VECTOR) * VECTOR
 
 
 @cute.kernel
@@ -154,22 +132,6 @@ def gemm(
         operands = tuple(map(transposed, operands))
     a, b = three_modes(a), three_modes(b)
     sums = matrix(cute.select(workspace, [1, 2, 0]), VECTOR, 1)
-    if cute.const_expr(cfg.inside):
-        flags = flags_of(sums, c.shape[0], cfg.parts)
-        extents = (c.shape[0], *sums.shape[1:])
-        sums = cute.make_tensor(sums.iterator, cute.make_layout(extents, stride=sums.stride))
-        hopper_gemm.gemm(
-            a,
-            b,
-            sums,
-            cute.Int32(2**31 - 1),  # a block for each tile
-            cfg.gemm,
-            stream=stream,
-            parts=cfg.parts,
-            adding=Adding(sums, flags, c, operands),
-            sum_plan=SumPlan(vector, epilogue_op, cfg.patience, cfg.gemm.swap),
-        )
-        return
     if cute.const_expr(isinstance(cfg.gemm, hopper_gemm.Config)):
         hopper_gemm.gemm(a, b, sums, blocks, cfg.gemm, stream=stream, parts=cfg.parts)
     else:
