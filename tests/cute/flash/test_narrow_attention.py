@@ -172,6 +172,15 @@ def test_bases_that_follow_from_afar(step, slack):
         check(q, k.astype(FLOAT8), v.astype(FLOAT8), {}, config=config)
 
 
+@pytest.mark.parametrize("order", [(0, 2, 3, 1), (0, 2, 1, 3), (3, 1, 2, 0)])
+def test_values_may_lie_in_any_order(order):
+    q, k, v = (normal(1, n, 2, 64, seed=i) for i, n in enumerate((70, 100, 100)))
+    back = np.argsort(order)
+    moved = np.ascontiguousarray(v.transpose(order)).transpose(back)
+    assert moved.strides != v.strides
+    np.testing.assert_array_equal(attention(q, k, moved), attention(q, k, v))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("head", [64, 128, 256])
 @pytest.mark.parametrize("causal", [False, True])
