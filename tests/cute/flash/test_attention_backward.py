@@ -56,7 +56,7 @@ def test_heads_that_no_kernel_has_are_padded():
     [
         (hopper.Config(), 70),
         pytest.param(hopper.Config(stages=1, by_threads=True), 70, marks=pytest.mark.slow),
-        pytest.param(hopper.Config((128, 128), 1), 150, marks=pytest.mark.slow),
+        pytest.param(hopper.Config((128, 128)), 150, marks=pytest.mark.slow),
         pytest.param(hopper.Config((128, 128), by_threads=True), 150, marks=pytest.mark.slow),
     ],
     ids=str,

@@ -194,8 +194,10 @@ def check(
         (256, attention_backward.Config((64, 64), by_threads=True)),
     ],
 )
-@pytest.mark.parametrize("right", [None, 0])
-def test_the_gradients_for_hopper_spill_nothing(head, config, right):
+@pytest.mark.parametrize("kind", ["none", "causal", "mask"])
+def test_the_gradients_for_hopper_spill_nothing(head, config, kind):
+    mask = Captured.of(near, "mask") if kind == "mask" else None
+    variant = Variant(right=0 if kind == "causal" else None, mask=mask)
     x = np.zeros((4, 2, 256, head), np.float16).transpose(2, 3, 1, 0)
     rows = config.tile[0]
     lse = np.zeros((4, 2, 256), np.float32).transpose(2, 1, 0)
@@ -205,7 +207,7 @@ def test_the_gradients_for_hopper_spill_nothing(head, config, right):
         gradients._launch,
         *(x, x, x, x, x, lse, (stats, sums), x, x, x, None),
         *((None,) * 4, (None, None, None), (), 1.0, 4, 256, 256, head, head),
-        *(Variant(right=right), config, 0),
+        *(variant, config, 0),
         options="--gpu-arch sm_90a",
     )
     for kernel in compiled.resources.values():

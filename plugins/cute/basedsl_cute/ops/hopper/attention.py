@@ -159,8 +159,8 @@ def forward_kernel(
         of_results = ((out, lse, sinks, operand_scales[2]), walk, packing, key_group, value_scale)
         of_results = (*of_results, mma_o, dtype, variant)
         group = warp // 4
-        # Three warpgroups have registers for few loaded numbers beside their scores.
-        at_once = 8 if cfg.groups == 3 else None
+        # Beside their scores, warpgroups have registers for few loaded numbers.
+        at_once = 8 if cfg.groups == 3 else 16
         if group == cfg.groups:
             give_turn(group, walk.has(work), cfg)
         if cute.const_expr(cfg.overlaps):

@@ -123,6 +123,10 @@ def backward_kernel(
         own = Consumer(mma, staged, sstats, sums, place, key0, scale, lane, number, cfg)
         consume(own, pipes, tiles, batch)
         own.acc_k.store(own.acc_k.load() * scale)
+        if cute.const_expr(variant.mask is not None):
+            # Found again, since a mask leaves few registers in the walk.
+            tile, key_head, batch, *_ = tasks.own(arch.block_idx()[0] + opaque_zero())
+            key0 = tile * n
         for acc, product, result, width in (
             (own.acc_k, own.mma_k, grad_k, head_k),
             (own.acc_v, own.mma_v, grad_v, head_v),

@@ -24,6 +24,7 @@ VECTOR = 4  # floats of a thread that lie together in the workspace
 GROUPS = 2  # consumer warpgroups
 FEW_KEYS = arch.WARP_SIZE // 2
 PIECE = 8  # elements of a row that a thread loads at once
+LOADED = 8  # columns of scores for which it loads what a mask needs
 
 
 @dataclass(frozen=True)
@@ -325,11 +326,17 @@ def hide(scores, coords, place, head, queries, key0, keys: cute.Constexpr):
         area = ((head, head), queries, (key0, key0 + keys - 1))
         whole = whole and not place.truth(*area).false
     if not whole:
-        for r in cute.range_constexpr(cute.size(scores, mode=[0])):
-            for c in cute.range_constexpr(cute.size(scores, mode=[1])):
-                key, query = coords[r, c]
-                seen = place.sees(head, queries[0] + query, key0 + key)
-                scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
+        rows, columns = (range(cute.size(scores, mode=[i])) for i in (0, 1))
+        places = [(r, c) for r in rows for c in columns]
+        if cute.const_expr(place.variant.mask is not None):
+            # What it makes of a query is needed for few scores only.
+            places = [(r, c) for c in columns for r in rows]
+        for r, c in places:
+            if cute.const_expr(place.arrays and r == 0 and c and c % LOADED == 0):
+                arch.sync_warp()  # ptxas moves no loads of the mask's across
+            key, query = coords[r, c]
+            seen = place.sees(head, queries[0] + query, key0 + key)
+            scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
 
 
 def pieces_of(x, thread):

@@ -83,8 +83,10 @@ class Config:
         """Registers of a thread of the producer and of a consumer, with a mask of the user's or
         without.
         """
-        if (self.box or has_mask or self.shares_last) and self.groups == 2:
-            return 40, 232  # the producer finds the places of boxes, or looks for tiles
+        if has_mask and self.groups == 2:
+            return 56, 224  # the producer looks for tiles
+        if (self.box or self.shares_last) and self.groups == 2:
+            return 40, 232  # it finds the places of boxes, or of pieces of tasks
         return {1: (56, 256), 2: (24, 240), 3: (32, 160)}[self.groups]
 
     def smem_bytes(self, head: int, head_v: int, width: int = 16) -> int:
