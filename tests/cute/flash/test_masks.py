@@ -104,6 +104,16 @@ def test_arrays_that_a_mask_does_not_capture_itself():
             attention(q, q, q, mask=mask)
 
 
+def test_an_array_is_indexed_in_all_modes():
+    q = normal(1, 40, 1, 32)
+    pairs = np.ones((40, 40), np.int32)
+    with pytest.raises(DSLTypeError, match=r"an array with 2 modes is indexed by one number"):
+        attention(q, q, q, mask=lambda b, h, q, k: pairs[q] == 1)
+    with pytest.raises(DSLTypeError, match="a tensor is indexed with a list"):
+        attention(q, q, q, mask=lambda b, h, q, k: pairs[[q, k]] == 1)
+    attention(q, q, q, mask=lambda b, h, q, k: pairs[q, k] == 1)
+
+
 def test_lists_and_what_else_needs_a_place_inside():
     q, k, v = (normal(1, 40, 1, 32, seed=i) for i in range(3))
     shown = [i % 7 != 3 for i in range(40)]  # of no key behind the last

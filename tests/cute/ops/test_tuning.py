@@ -133,8 +133,9 @@ def test_balanced_tiles_fit(bits):
     many = heuristics.Problem(193, 5504, 4096, 1, bits, 32, 132, True)
     assert not heuristics.balanced_configurations(many)
     few = heuristics.Problem(192, 21504, 6144, 1, 16, 16, 132, True)
-    chosen = heuristics.choose_hopper_kernel(few)
-    assert chosen[1].tile == (192, 168, 64)
+    rows, columns, _ = heuristics.choose_hopper_kernel(few)[1].tile
+    assert rows == 192
+    assert 0.9 * 132 <= 21504 / columns <= 132
     # Narrower pieces of rows are slower to load where N is contiguous, and few rows were slower.
     for shape, balances in (((192, 21504, 6144), False), ((1, 4608, 3072), True)):
         problem = heuristics.Problem(*shape, 1, 16, 16, 132, True, balances=balances)

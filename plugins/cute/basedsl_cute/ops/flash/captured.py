@@ -21,6 +21,32 @@ import basedsl_cute as cute
 from basedsl import DSLTypeError, with_article
 
 
+class Array(cute.Tensor):
+    """An array that a function captures, which has an element at a place in all of its modes.
+
+    One number for several of them is an error: a tensor takes it for the place in memory, and NumPy
+    and PyTorch for a row.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, tensor: cute.Tensor) -> Array:
+        """The same tensor as such an array."""
+        made = cls(tensor.iterator, tensor.layout)
+        made._origin = tensor._origin
+        return made
+
+    def __getitem__(self, coord: Any, *, loc: Any = None, ip: Any = None) -> Any:
+        modes = cute.rank(self)
+        if modes > 1 and coord is not None and not isinstance(coord, tuple | list):
+            raise DSLTypeError(
+                f"an array with {modes} modes is indexed by one number",
+                hint=f"write x[{', '.join('ijklmnop'[:modes])}]; a function sees no rows",
+            )
+        return super().__getitem__(coord, loc=loc, ip=ip)
+
+
 class Captured:
     """A function and the arrays in its closure and among the globals that it names.
 
@@ -78,7 +104,7 @@ class Captured:
 
     def traced(self, operands: Sequence[Any]) -> Callable[..., Any]:
         """The function with the tensors among `operands` in place of its arrays."""
-        own = operands[self.offset : self.offset + self.count]
+        own = [Array.of(x) for x in operands[self.offset : self.offset + self.count]]
         closure = list(self.fn.__closure__ or ())
         for i, tensor in zip(self.cells, own, strict=False):
             closure[i] = types.CellType(tensor)
