@@ -37,6 +37,7 @@ class StaticFacts:
     group: Any
     producer_mask: int | None
     consumer_mask: int | None
+    by_threads: bool
 
     def __init__(self, **facts: Any) -> None:
         self.__dict__.update(facts)
