@@ -37,14 +37,14 @@ class Array(cute.Tensor):
         made._origin = tensor._origin
         return made
 
-    def __getitem__(self, coord: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    def __getitem__(self, coord: Any, /) -> Any:
         modes = cute.rank(self)
         if modes > 1 and coord is not None and not isinstance(coord, tuple | list):
             raise DSLTypeError(
                 f"an array with {modes} modes is indexed by one number",
                 hint=f"write x[{', '.join('ijklmnop'[:modes])}]; a function sees no rows",
             )
-        return super().__getitem__(coord, loc=loc, ip=ip)
+        return super().__getitem__(coord)
 
 
 class Captured:
