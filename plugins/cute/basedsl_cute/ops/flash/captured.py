@@ -37,7 +37,7 @@ class Array(cute.Tensor):
         made._origin = tensor._origin
         return made
 
-    def __getitem__(self, coord: Any, /) -> Any:
+    def __getitem__(self, coord: Any) -> Any:  # type: ignore[override]  # from brackets alone
         modes = cute.rank(self)
         if modes > 1 and coord is not None and not isinstance(coord, tuple | list):
             raise DSLTypeError(
