@@ -230,3 +230,32 @@ def test_a_composed_layout_is_a_swizzle_of_bytes_and_a_plain_layout(sim, dtype):
     assert of_struct == texts(
         lambda smem: smem.allocate(Plan).tile.get_tensor(layout.outer, swizzle=swizzle)
     )
+
+
+@cute.kernel
+def largest_kernel(out: cute.Tensor):
+    smem = cute.utils.SmemAllocator()
+    bytes_ = smem.allocate_tensor(cute.Int8, cute.make_layout(220 << 10), 16)
+    bytes_[0] = cute.Int8(3)
+    out[0] = cute.Int32(bytes_[0])
+
+
+@cute.kernel
+def other_kernel(out: cute.Tensor):
+    start = cute.arch.alloc_smem(cute.Int32, 4096)
+    words = cute.make_tensor(start, cute.make_layout(4096))
+    words[5] = 4
+    out[1] = words[5]
+
+
+@cute.jit
+def launch_both(out: cute.Tensor):
+    largest_kernel(out).launch(grid=1, block=1)
+    other_kernel(out).launch(grid=1, block=1)
+
+
+def test_a_block_has_the_memory_of_its_own_kernel(sim):
+    """Together both would ask for more than a block has."""
+    out = np.zeros(2, np.int32)
+    launch_both(out)
+    np.testing.assert_array_equal(out, [3, 4])

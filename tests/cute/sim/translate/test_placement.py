@@ -10,6 +10,11 @@ from basedsl_cute.sim.machine.memory import LOCAL_BASE, SHARED_BASE
 from basedsl_cute.sim.translate.placement import assign_addresses
 
 
+def uses(*names):
+    """The body of a kernel that uses these shared variables."""
+    return "\n".join(f"%{x} = llvm.mlir.addressof @{x} : !llvm.ptr<3>" for x in names)
+
+
 def test_shared_variables_lie_one_after_another_as_they_are_aligned(record):
     outside = """
     llvm.mlir.global internal @k_a_0() {addr_space = 3 : i32} : !llvm.array<5 x i8>
@@ -18,8 +23,9 @@ def test_shared_variables_lie_one_after_another_as_they_are_aligned(record):
     llvm.mlir.global internal @other() {addr_space = 3 : i32} : i16
     llvm.mlir.global external @all() {addr_space = 3 : i32, alignment = 32 : i64}
       : !llvm.array<0 x i8>
+    llvm.mlir.global internal @of_another_kernel() {addr_space = 3 : i32} : i64
     """
-    found = assign_addresses(record("", "", outside))
+    found = assign_addresses(record("", uses("k_a_0", "k_b_0", "other", "all"), outside))
     offsets = {name: address - SHARED_BASE for name, address in found.addresses.items()}
     assert offsets == {"k_a_0": 0, "k_b_0": 64, "other": 76, "all": 96}
     assert found.static_size == 78
@@ -36,7 +42,7 @@ def test_no_variable_is_aligned_better_than_it_asks(record):
         """
         for name, align in (("a", 16), ("b", 128), ("c", 8))
     )
-    kernel = record("", "", outside)
+    kernel = record("", uses("k_a_0", "k_b_0", "k_c_0"), outside)
     plain = assign_addresses(kernel)
     orders = set()
     for placement in (1, 2, 3):
@@ -53,7 +59,7 @@ def test_no_variable_is_aligned_better_than_it_asks(record):
 def test_parts_of_a_struct_have_names_of_their_own(record):
     outside = """llvm.mlir.global internal @k_s_0()
       {addr_space = 3 : i32, cute.fields = "x:0;y:16"} : !llvm.array<24 x i8>"""
-    found = assign_addresses(record("", "", outside))
+    found = assign_addresses(record("", uses("k_s_0"), outside))
     assert found.variables == [(SHARED_BASE, "s.x", 16), (SHARED_BASE + 16, "s.y", 8)]
 
 

@@ -308,7 +308,15 @@ def read_kernel(root: Any, name: str) -> KernelRecord:
         dynamic = found[DYNAMIC_SMEM_SYMBOL]
         found[dynamic.name] = dataclasses.replace(dynamic, fields=tuple(_fields(names)))
     body = reader.region(func.regions[0])
-    return KernelRecord(name, reader.site(func), body, found, reader.count)
+    record = KernelRecord(name, reader.site(func), body, found, reader.count)
+    used = {
+        op.attributes["global_name"].lstrip("@").strip('"')
+        for op in record.walk()
+        if op.name == "llvm.mlir.addressof"
+    }
+    # A block has the shared variables of its own kernel, not those of the module's others.
+    record.globals = {k: v for k, v in found.items() if v.space != 3 or k in used}
+    return record
 
 
 def _read_global(op: Any, site: Site) -> Global:
