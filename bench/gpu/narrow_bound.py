@@ -94,14 +94,15 @@ def plans(head, changes=(), causal=False):
     """The kernels that are run, by name."""
     wide, narrow = HOPPER_CONFIGS[head][1], NARROW_BY_PRODUCTS[head][causal]
     wide, narrow = (replace(x, stages=1, query_stages=1) for x in (wide, narrow))
-    exact = replace(narrow, slack=(), by_products=False, in_halves=0)
+    units = replace(narrow, in_halves=0, in_lines=0)  # all powers by the unit for exponentials
+    exact = replace(units, slack=(), by_products=False)
     lazy = replace(narrow, slack=((0, 1.0),), between=False)
     configs = {
         "as chosen": narrow,
         "other order of turns": replace(narrow, turns=not narrow.turns, overlaps=False),
         "bases that follow from afar": lazy,
-        "maxima of each tile": replace(narrow, slack=(), in_halves=0),
-        "sums by additions": replace(narrow, by_products=False, in_halves=0),
+        "maxima of each tile": replace(units, slack=()),
+        "sums by additions": replace(units, by_products=False),
         "exact": exact,
         "exact, sums scaled otherwise": replace(exact, between=not exact.between),
         "exact, largest scores otherwise": replace(exact, by_bits=not exact.by_bits),
@@ -109,9 +110,9 @@ def plans(head, changes=(), causal=False):
     for late in (0, 2, 6):
         configs[f"late {late}"] = replace(narrow, late=late)
     for computed in (1, 2):
-        configs[f"computed {computed}"] = replace(narrow, computed=computed, in_halves=0)
+        configs[f"computed {computed}"] = replace(units, computed=computed)
     for eighths in (0, 4, 8):
-        configs[f"in halves {eighths}"] = replace(narrow, in_halves=eighths)
+        configs[f"in halves {eighths}"] = replace(units, in_halves=eighths)
     if head == 128:
         for tile in ((128, 128), (128, 160), (128, 192), (128, 224)):
             own = replace(narrow, tile=tile, turns=True, overlaps=False)
@@ -270,7 +271,7 @@ def weigh(plan, softmax, part, exponents, kind, is_summed):
     """Make scores into weights, and add them to the sums, but for what is left out."""
     for r, (factor, base) in enumerate(exponents):
         x = part[r, None].load() * factor - base
-        if "exp" not in plan.without and kind is not Powers.HALVES:
+        if "exp" not in plan.without and not kind.converts:
             is_computed = kind is Powers.PRODUCTS
             x = powers(x) if is_computed else cute.math.exp2(x, fastmath=True)
         if is_summed and "sum" not in plan.without:

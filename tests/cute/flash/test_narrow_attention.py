@@ -56,6 +56,14 @@ def check(q, k, v, wanted, factors=(1.0, 1.0, 1.0), most_of_logs=1e-7, **options
         {"slack": ((0, 3.0), (64, 1.0)), "by_products": True, "between": False},
         {"slack": ((0, 0.25),), "between": False, "from_end": True, "by_groups": True},
         {"slack": ((0, 1.0),), "by_products": True, "between": False, "late": 6, "in_halves": 6},
+        {
+            "slack": ((0, 1.0),),
+            "by_products": True,
+            "between": False,
+            "late": 4,
+            "in_halves": 4,
+            "in_lines": 4,
+        },
     ],
 )
 def test_a_causal_mask(keys, options):
@@ -147,6 +155,7 @@ def test_negative_scores(first, window):
         {"by_bits": True},
         {"slack": ((0, 1.0),), "between": False},
         {"slack": ((0, 1.0),), "between": False, "by_products": True, "in_halves": 8},
+        {"slack": ((0, 1.0),), "between": False, "by_products": True, "in_lines": 8},
     ],
 )
 def test_scores_that_are_not_numbers(options):
@@ -190,8 +199,9 @@ def test_results_without_the_logarithms_of_sums(head, causal):
     wanted = {"right": 0} if causal else {}
     values, _ = reference(*(np.float64(x) for x in (q, k, v)), **wanted)
     errors = np.float64(attention(q, k, v, causal=causal)) - values
-    assert abs(errors).max() < 0.04 * abs(values).max()
-    assert np.sqrt((errors**2).mean()) < 0.026 * np.sqrt((values**2).mean())
+    # Heads of 128 with a causal mask have 0.041 and 0.027: half of their weights are by one line.
+    assert abs(errors).max() < 0.045 * abs(values).max()
+    assert np.sqrt((errors**2).mean()) < 0.028 * np.sqrt((values**2).mean())
 
 
 @pytest.mark.slow
@@ -250,7 +260,7 @@ SLACK = hopper.Config((64, 64), slack=((0, 1.0),), between=False)
         (HALF, {"config": hopper.Config(by_groups=True, turns=True)}, "by_groups= is for"),
         (HALF, {"config": hopper.Config(early=True)}, "nor begins early with them"),
         (HALF, {"config": hopper.Config(computed=1)}, "sums no weights of Float16"),
-        (Q, {"config": hopper.Config(in_halves=4)}, "makes no weights in half precision"),
+        (Q, {"config": hopper.Config(in_halves=4)}, "makes no weights by straight lines"),
         (Q, {"seqused_k": np.int32([4])}, "no kernel for packed or paged"),
         (Q, {"out": HALF.copy()}, "out is .* of float16, not .* of bfloat16"),
     ],

@@ -27,13 +27,19 @@ LOWEST = -(2.0**127)  # scores below, or below it when scaled, are as if hidden
 
 class Powers(enum.Enum):
     """The ways in which exponents become powers of two: by the unit for exponentials, by
-    multiplications (`powers`), or in half precision (`ops.flash.half_powers`), with the conversion
-    to 8 bits.
+    multiplications (`powers`), or with the conversion to 8 bits by two straight lines in half
+    precision or by one (`ops.flash.half_powers`).
     """
 
     UNIT = enum.auto()
     PRODUCTS = enum.auto()
     HALVES = enum.auto()
+    LINE = enum.auto()
+
+    @property
+    def converts(self) -> bool:
+        """True if powers are made with the conversion."""
+        return self in (Powers.HALVES, Powers.LINE)
 
 
 def as_rows(acc):
@@ -258,11 +264,11 @@ class OnlineSoftmax:
     def weigh(self, scores, exponents, kind=Powers.UNIT, is_summed=True, first=0):
         """Make scores, all of a tile or some columns, into weights, and add them to the sums unless
         `is_summed` is False. `exponents` has each row's factor and base, of rows from `first` on.
-        Of those to be made in half precision, exponents are all that is found here.
+        Of those to be made with the conversion, exponents are all that is found here.
         """
         for r, (factor, base) in enumerate(exponents):
             exponents = scores[r, None].load() * factor - base
-            if kind is Powers.HALVES:
+            if kind.converts:
                 scores[r, None].store(exponents)
                 continue
             if kind is Powers.PRODUCTS:

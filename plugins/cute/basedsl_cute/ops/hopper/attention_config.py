@@ -27,11 +27,12 @@ class Config:
     `computed` are made by multiplications, since their exponentials take longer than products; with
     `by_products` weights are summed by products with ones (`ops.hopper.attention_sums`), after
     they are rounded: the logarithms of sums are coarser. Of each eight such weights of bases with
-    `slack`, `in_halves` are made in half precision, half a percent off (`ops.flash.half_powers`),
-    but for those of a task's first tile. With `by_bits` the largest scores are found as integers,
-    three at a time (`ops.flash.softmax.largest_by_bits`). With `overlaps` the first scores of the
-    next tile of queries are multiplied while the results of this one are written. If it is `early`,
-    the kernel begins while the one that turns values of 8 bits ends. With
+    `slack`, `in_halves` are made by two straight lines, half a percent off, and `in_lines` by one,
+    2 % off (`ops.flash.half_powers`), but for those of a task's first tile. With `by_bits` the
+    largest scores are found as integers, three at a time (`ops.flash.softmax.largest_by_bits`).
+    With `overlaps` the first scores of the next tile of queries are multiplied while the results of
+    this one are written. If it is `early`, the kernel begins while the one that turns values of
+    8 bits ends. With
     `slack`, steps (first key, exponent), bases of exponents of 8 bits are raised so far above the
     largest scores, and stay until one is above them (`ops.hopper.attention_lazy`): keys are counted
     as they are loaded, and the first step is of key 0. Tiles of queries begin with the first query,
@@ -60,6 +61,7 @@ class Config:
     ahead: bool = False
     computed: int = 0
     in_halves: int = 0
+    in_lines: int = 0
     by_products: bool = False
     by_bits: bool = False
     overlaps: bool = False
@@ -121,10 +123,13 @@ def check_config(cfg, dtype, variant, is_packed):
             hint="computed=, by_products= and early= are for elements of 8 bits",
         )
     has_sums = cfg.slack and cfg.by_products and not cfg.computed
-    if not 0 <= cfg.in_halves <= 8 or (cfg.in_halves and not has_sums):
+    by_lines = cfg.in_halves + cfg.in_lines
+    is_share = min(cfg.in_halves, cfg.in_lines) >= 0 and by_lines <= 8
+    if not is_share or (by_lines and not has_sums):
         raise DSLTypeError(
-            f"attention on Hopper makes no weights in half precision with {cfg}",
-            hint="in_halves= is up to 8, and needs slack=, by_products=True and computed=0",
+            f"attention on Hopper makes no weights by straight lines with {cfg}",
+            hint="in_halves= and in_lines= are together up to 8, and need slack=, by_products=True "
+            "and computed=0",
         )
     if cfg.slack and dtype.width != 8:
         raise DSLTypeError(
