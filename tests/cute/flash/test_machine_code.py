@@ -111,7 +111,7 @@ def test_the_kernel_for_8_bits_spills_nothing(head, right):
 @pytest.mark.parametrize("head", flash.NARROW_CONFIGS)
 def test_the_kernel_for_8_bits_with_a_mask_of_the_users_spills_nothing(head):
     mask = Variant(mask=Captured.of(near, "mask"))
-    check(head, flash.NARROW_CONFIGS[head][1], mask, dtype=FLOAT8, allowed=0)
+    check(head, flash.NARROW_CONFIGS[head][2], mask, dtype=FLOAT8, allowed=0)
 
 
 @pytest.mark.slow

@@ -385,8 +385,9 @@ def _chosen(
         is_long = False
     if q.dtype.width == 8:
         width = max(extents.head, extents.head_v)
+        _, scored, masked = next(found for w, found in NARROW_CONFIGS.items() if width <= w)
         if variant.is_scored or variant.mask is not None:
-            return next(scored for w, (_, scored) in NARROW_CONFIGS.items() if width <= w)
+            return scored if variant.mask is None else masked
         return narrow_config(width, extents.keys, variant.right is not None, has_logs)
     if target.is_gpu and TCGEN05.is_met_by(target) and is_long:
         if blackwell.takes(extents.head, extents.head_v):

@@ -9,6 +9,8 @@ from basedsl_cute.ops.hopper import attention as hopper
 
 _STAYS = hopper.Config(query_stages=2, persistent=True, by_bits=True)
 _NARROW_64 = replace(_STAYS, tile=(192, 160), stages=4, overlaps=True)
+_NARROW_SCORED_64 = replace(_NARROW_64, tile=(192, 128))
+_NARROW_MASKED_64 = replace(_NARROW_64, tile=(128, 128))
 _NARROW_128 = replace(
     _STAYS,
     tile=(192, 96),
@@ -32,12 +34,13 @@ _NARROW_SCORED_128 = replace(
     computed=1,
 )
 _NARROW_256 = replace(_STAYS, tile=(128, 128), turns=True)
-# Of elements of 8 bits: heads' extent -> configurations for products, and for scores or masks of
-# other kinds.
+_NARROW_MASKED_256 = replace(_STAYS, tile=(128, 64), stages=4, overlaps=True)
+# Of elements of 8 bits: heads' extent -> configurations for products, for functions of scores, and
+# for masks of the user's, which take registers: larger tiles would keep numbers in memory.
 NARROW_CONFIGS = {
-    64: (_NARROW_64, _NARROW_64),
-    128: (_NARROW_128, _NARROW_SCORED_128),
-    256: (_NARROW_256, _NARROW_256),
+    64: (_NARROW_64, _NARROW_SCORED_64, _NARROW_MASKED_64),
+    128: (_NARROW_128, _NARROW_SCORED_128, _NARROW_SCORED_128),
+    256: (_NARROW_256, _NARROW_256, _NARROW_MASKED_256),
 }
 # Weights below a 2^18th of their row's largest are zero, and with slack below a 2^15th to 2^17th:
 # all that is lost of so many keys weighs at most an eighth, or with 16,384 keys a sixth, of the
@@ -75,7 +78,7 @@ def narrow_config(width: int, keys: int, is_bounded: bool, has_logs: bool) -> ho
     to `width` elements, so many keys, queries that see some of them alone if it `is_bounded`, and
     logarithms of sums or not.
     """
-    of_width, (plain, _) = next(x for x in NARROW_CONFIGS.items() if width <= x[0])
+    of_width, (plain, *_) = next(x for x in NARROW_CONFIGS.items() if width <= x[0])
     if has_logs or keys > _KEYS_BY_PRODUCTS:
         return plain
     found = NARROW_BY_PRODUCTS[of_width][is_bounded]

@@ -106,7 +106,7 @@ def forward_kernel(
         write_ones(ones, thread)
 
     # Weights of 8 bits, whose tiles are larger, leave none to give away.
-    registers = cfg.registers(steps is not None and dtype.width == 16)
+    registers = cfg.registers(steps is not None)
     warp = arch.make_warp_uniform(arch.warp_idx())
     agents = pipeline.Agent.Thread
     pipes = [
