@@ -223,3 +223,11 @@ def test_loc_and_ip_are_taken_and_mean_nothing(name):
         open_ += {"(": 1, ")": -1}.get(text[end], 0)
     spelled = text[:end] + ", loc=None, ip=None" + text[end:]
     assert str(value_of(spelled)) == FORMS[text]
+
+
+def test_composition_refuses_a_tiler_that_is_no_extent() -> None:
+    from basedsl_cute import LayoutError, composition, make_layout
+
+    for wrong in (-1, True, 1.5, "x", (True, 4), (4, -1)):
+        with pytest.raises(LayoutError, match=r"no extent|not an integer"):
+            composition(make_layout((8, 4)), wrong)

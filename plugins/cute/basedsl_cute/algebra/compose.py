@@ -195,6 +195,7 @@ def _compose_tiler(a: Layout, tiler: Any) -> Any:
                 hint="a tiler has an entry for each mode that it tiles, from the first on",
             )
         return concatenate(*(composition(m, t) for m, t in zip(modes, tiler, strict=False)))
+    tiler = make_layout(tiler).shape  # Refuses what is no extent: -1, True, 1.5, "x".
     flat = _coalesced(a.shape, a.stride, True)
     return _compose_leaf(flat.shape, flat.stride, tiler, 1, (a, f"{text(tiler)}:1"))
 
