@@ -231,3 +231,11 @@ def test_composition_refuses_a_tiler_that_is_no_extent() -> None:
     for wrong in (-1, True, 1.5, "x", (True, 4), (4, -1)):
         with pytest.raises(LayoutError, match=r"no extent|not an integer"):
             composition(make_layout((8, 4)), wrong)
+
+
+@pytest.mark.parametrize("wrong", [-1, True, 1.5, (4, -1)])
+def test_complement_refuses_a_cotarget_that_is_no_extent(wrong) -> None:
+    from basedsl_cute import LayoutError, complement, make_layout
+
+    with pytest.raises(LayoutError, match=r"no extent|not an integer"):
+        complement(make_layout((8, 4)), wrong)
