@@ -176,6 +176,7 @@ class Hopper:
             "cluster": d.often((1, 1), (2, 1), (1, 2), (2, 2)),
             "swizzle": d.one(1, 2, 4, 8),
             "along_m": d.one(True, False),
+            "apart": d.often(1, 3, 8),
             "slots": d.number(1, 3),
             "deferred": stores == "deferred",
             "by_warps": stores == "by warps",

@@ -81,6 +81,20 @@ def test_terms_by_hand():
     assert math.isclose(f.once[0], 2 * (5016 * 4096 + 16 * 5000) / 1e6)
 
 
+def test_each_gpc_has_whole_slices_of_a_long_k():
+    """64 pairs of tiles of 128 x 128: eight of a slice, or four of each of two, in each GPC."""
+    for m, n, parts, is_whole in ((512, 512, 8, True), (256, 512, 16, True), (512, 768, 5, False)):
+        for k, is_long in ((4096 * parts, True), (2048 * parts, False)):
+            pair = Config((128, 128, 64), cluster=(2, 1))
+            row = model.columns_of([parallel_split_k.Config(parts, pair)])
+            assert model.gpcs_have_parts(row, m, n, k).tolist() == [is_whole and is_long]
+    for is_column_major in (False, True):
+        long = problem(512, 512, 65536, is_column_major=is_column_major)
+        chosen = heuristics.choose_hopper_kernel(long)[1]
+        assert (chosen.parts, chosen.gemm.tile[:2], chosen.gemm.apart) == (8, (128, 128), 8)
+    assert heuristics.choose_hopper_kernel(problem(512, 512, 8192))[1].gemm.apart == 1
+
+
 def test_what_is_chosen_was_nearly_the_fastest():
     """The model is fitted to the same configurations."""
     with gzip.open(TIMINGS, "rt") as file:

@@ -26,6 +26,10 @@ CASES = {
     "parts that are split again": ((72, 40, 256), Config(2, SPLIT)),
     "more parts than are added at once": ((8, 16, 640), Config(20, SPLIT)),
     "sums that warps store": ((72, 40, 192), Config(3, replace(PERSISTENT, by_warps=True))),
+    "neighbours of the raster apart": (
+        (136, 136, 640),
+        Config(10, replace(PERSISTENT, cluster=(2, 1), apart=8)),
+    ),
     "parts that threads share": ((72, 40, 192), Config(3, PERSISTENT, 2)),
     "many that they share": ((24, 16, 640), Config(20, SPLIT, 8)),
     "tiles of the transposed product": (

@@ -427,9 +427,10 @@ def test_a_store_between_blocks_needs_a_mapped_barrier(sim):
 @pytest.mark.parametrize("swizzle", [1, 2, 4])
 @pytest.mark.parametrize("along_m", [True, False])
 @pytest.mark.parametrize("is_prepared", [True, False])
-def test_every_tile_comes_once(cluster, swizzle, along_m, is_prepared):
+@pytest.mark.parametrize("apart", [1, 8])
+def test_every_tile_comes_once(cluster, swizzle, along_m, is_prepared, apart):
     tiles = (6, 10, 2)
-    params = PersistentTileSchedulerParams(tiles, cluster, swizzle, along_m)
+    params = PersistentTileSchedulerParams(tiles, cluster, swizzle, along_m, apart)
     params = params.prepared() if is_prepared else params
     seen = []
     for z, y, x in itertools.product(range(3), range(cluster[1]), range(cluster[0])):
@@ -451,9 +452,9 @@ def locate_all(params: PersistentTileSchedulerParams, where: cute.Tensor):
 @cute.jit
 def located(
     where: cute.Tensor, m: cute.Int32, n: cute.Int32, batches: cute.Int32, swizzle: cute.Constexpr,
-    along_m: cute.Constexpr, is_prepared: cute.Constexpr,
+    along_m: cute.Constexpr, is_prepared: cute.Constexpr, apart: cute.Constexpr,
 ):  # fmt: skip
-    params = PersistentTileSchedulerParams((m, n, batches), (2, 1, 1), swizzle, along_m)
+    params = PersistentTileSchedulerParams((m, n, batches), (2, 1, 1), swizzle, along_m, apart)
     if cute.const_expr(is_prepared):
         params = params.prepared()
     locate_all(params, where).launch(grid=1, block=1)
@@ -462,11 +463,12 @@ def located(
 @pytest.mark.parametrize("swizzle", [1, 4])
 @pytest.mark.parametrize("along_m", [True, False])
 @pytest.mark.parametrize("tiles", [(6, 10, 1), (14, 3, 2), (3, 8, 3), (1, 1, 1)])
-def test_prepared_divisions_are_those_of_the_device(target, swizzle, along_m, tiles):
+@pytest.mark.parametrize("apart", [1, 8])
+def test_prepared_divisions_are_those_of_the_device(target, swizzle, along_m, tiles, apart):
     count = -(-tiles[0] // 2) * tiles[1] * tiles[2] + 5  # numbers behind the end too
     found = [np.full((count, 3), -1, np.int32) for _ in range(2)]
     for is_prepared, where in enumerate(found):
-        located(where, *tiles, swizzle, along_m, bool(is_prepared))
+        located(where, *tiles, swizzle, along_m, bool(is_prepared), apart)
     cute.synchronize()
     inside = count - 5
     np.testing.assert_array_equal(found[0][:inside], found[1][:inside])
@@ -492,6 +494,18 @@ def test_bands_keep_tiles_close():
     first = [params.locate(i) for i in range(8)]
     assert {int(m) for m, _, _ in first} == {0, 1}
     assert {int(n) for _, n, _ in first} == {0, 1, 2, 3}
+
+
+def test_neighbours_of_a_raster_are_apart_in_the_grid():
+    """Of 20 clusters, every 8th of the grid has the next tile; the first four have one more."""
+    plain = PersistentTileSchedulerParams((20, 1, 1))
+    apart = PersistentTileSchedulerParams((20, 1, 1), apart=8)
+    first = [int(apart.locate(i)[0]) for i in range(20)]
+    starts = [0, 3, 6, 9, 12, 14, 16, 18]
+    assert first == [starts[i % 8] + i // 8 for i in range(20)]
+    assert plain.is_natural and not apart.is_natural
+    with pytest.raises(DSLTypeError, match="apart is a static integer from 1, not 0"):
+        PersistentTileSchedulerParams((20, 1, 1), apart=0)
 
 
 def test_tiles_left_over_in_a_cluster_are_rounded_up():

@@ -8,6 +8,7 @@ tiles computed at the same time share rows of A and columns of B in the L2 cache
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from basedsl import DSLTypeError, maximum, minimum, select
@@ -25,19 +26,16 @@ class WorkTileInfo(NamedTuple):
     is_valid_tile: Any
 
 
+@dataclass(frozen=True)
 class _Static:
+    """The static facts of a raster."""
+
     __dsl_leaf__ = True
 
-    def __init__(self, cluster: tuple[int, int, int], swizzle: int, along_m: bool) -> None:
-        self.cluster = cluster
-        self.swizzle = swizzle
-        self.along_m = along_m
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Static) and vars(self) == vars(other)
-
-    def __hash__(self) -> int:
-        return hash((self.cluster, self.swizzle, self.along_m))
+    cluster: tuple[int, int, int]
+    swizzle: int
+    along_m: bool
+    apart: int
 
 
 class PersistentTileSchedulerParams:
@@ -47,6 +45,9 @@ class PersistentTileSchedulerParams:
     - `cluster_shape_mnl`: the blocks of a cluster, static.
     - `swizzle_size`: the width of the raster's bands in clusters, static, from 1.
     - `raster_along_m`: the fast direction is M, else N; static.
+    - `apart`: clusters that follow each other in the raster are so many apart in the grid, static,
+      from 1. A GPU deals clusters to its GPCs in turn: with 8, those that follow each other lie in
+      one GPC of a Hopper GPU, whose reads of the same lines at the same time become one.
 
     Raises DSLTypeError for other arguments.
 
@@ -61,9 +62,12 @@ class PersistentTileSchedulerParams:
         cluster_shape_mnl: tuple[int, int, int] = (1, 1, 1),
         swizzle_size: int = 1,
         raster_along_m: bool = True,
+        apart: int = 1,
     ) -> None:
         if type(swizzle_size) is not int or swizzle_size < 1:
             raise DSLTypeError(f"swizzle_size is a static integer from 1, not {swizzle_size!r}")
+        if type(apart) is not int or apart < 1:
+            raise DSLTypeError(f"apart is a static integer from 1, not {apart!r}")
         cluster = (*cluster_shape_mnl, *(1,) * (len(cluster_shape_mnl) == 2))
         if len(cluster) != 3 or not all(type(x) is int and x > 0 for x in cluster):
             raise DSLTypeError(f"a cluster has a static shape from 1, not {cluster_shape_mnl}")
@@ -76,7 +80,9 @@ class PersistentTileSchedulerParams:
         self.clusters_m = algebra.ceil_div(m, cluster[0])
         self.clusters_n = algebra.ceil_div(n, cluster[1])
         self.batches = batches
-        self._static = _Static((cluster[0], cluster[1], cluster[2]), swizzle_size, raster_along_m)
+        self._static = _Static(
+            (cluster[0], cluster[1], cluster[2]), swizzle_size, bool(raster_along_m), apart
+        )
         self._divisors: Any = None
 
     @takes_location
@@ -86,7 +92,9 @@ class PersistentTileSchedulerParams:
         A kernel's first copy waits for these divisions otherwise.
         """
         facts = self._static
-        made = PersistentTileSchedulerParams((1, 1, 1), facts.cluster, facts.swizzle, facts.along_m)
+        made = PersistentTileSchedulerParams(
+            (1, 1, 1), facts.cluster, facts.swizzle, facts.along_m, facts.apart
+        )
         made.clusters_m, made.clusters_n = self.clusters_m, self.clusters_n
         made.batches = self.batches
         fast, slow = self._extents()
@@ -111,12 +119,16 @@ class PersistentTileSchedulerParams:
         """Return parameters of the same tiles with M (`along_m`) or N as the fast direction."""
         m, n, depth = self.cluster_shape_mnl
         tiles = (self.clusters_m * m, self.clusters_n * n, self.batches)
-        return PersistentTileSchedulerParams(tiles, (m, n, depth), self._static.swizzle, along_m)
+        facts = self._static
+        return PersistentTileSchedulerParams(
+            tiles, (m, n, depth), facts.swizzle, along_m, facts.apart
+        )
 
     @property
     def is_natural(self) -> bool:
         """True if tiles are in the order of the grid's blocks: M is fast, without a swizzle."""
-        return self._static.along_m and self._static.swizzle == 1
+        facts = self._static
+        return facts.along_m and facts.swizzle == 1 and facts.apart == 1
 
     @property
     def num_clusters(self) -> Any:
@@ -127,6 +139,11 @@ class PersistentTileSchedulerParams:
     def locate(self, number: Any) -> tuple[Any, Any, Any]:
         """Return (M, N, L) of the cluster of tiles with this number, in units of clusters."""
         facts = self._static
+        if facts.apart > 1:
+            # Each of `apart` columns of the grid's clusters has the next part of the raster.
+            row, column = divmod(number, facts.apart)
+            rows, more = divmod(self.num_clusters, facts.apart)
+            number = column * rows + minimum(column, more) + row
         fast, slow = self._extents()
         each, band_size, last = self._divisors or (fast * slow, fast * facts.swizzle, None)
         if type(self.batches) is int and self.batches == 1:  # a division less on everyone's way

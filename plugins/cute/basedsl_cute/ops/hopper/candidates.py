@@ -18,7 +18,7 @@ import numpy as np
 from basedsl_cute.hardware.targets import MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM
 from basedsl_cute.ops.hopper import parallel_split_k
 from basedsl_cute.ops.hopper.config import SHARED_MEMORY, Config, filled_config
-from basedsl_cute.ops.hopper.model import COLUMNS, columns_of
+from basedsl_cute.ops.hopper.model import COLUMNS, GPCS, columns_of, gpcs_have_parts
 from basedsl_cute.ops.hopper.problem import Problem
 from basedsl_cute.ops.hopper.split_k_gemm import Config as SplitConfig
 
@@ -118,7 +118,10 @@ def threads_of_a_sum(problem: Problem, parts: int) -> int:
     while sharing < min(8, parts // 2) and 2 * sharing * blocks <= problem.processors:
         sharing *= 2
     # As long as each adds several parts, as many as run at once.
-    while 8 * sharing <= parts and 2 * sharing * blocks <= _BLOCKS_OF_SUMS * problem.processors:
+    while (
+        max(8, 4 * sharing) <= parts
+        and 2 * sharing * blocks <= _BLOCKS_OF_SUMS * problem.processors
+    ):
         sharing *= 2
     return min(most, max(sharing, 2) if blocks <= 2 * problem.processors else sharing)
 
@@ -136,6 +139,8 @@ def _turned(cfg: Config, problem: Problem, parts: int) -> Config:
     (pairs 1 to 3 % faster on average than in bands along them, up to 27 %). There tiles of one or
     two consumers are stored at once, as no next one follows (1 %, up to 3). Up to two rounds, loads
     bring 128 bytes into L2 instead of 256 (0 to 2.5 %).
+
+    Of long slices of K, each GPC gets whole ones where it can (1 to 4 %, in long rows of calls 4).
     """
     rows, columns, _ = cfg.tile
     across, along = cfg.cluster
@@ -149,6 +154,10 @@ def _turned(cfg: Config, problem: Problem, parts: int) -> Config:
         cfg = replace(cfg, deferred=False)
     if tiles <= 2 * problem.processors and problem.shortest > FEW:
         cfg = replace(cfg, promotion=128)
+    if parts > 1:
+        table, turned = columns_of([parallel_split_k.Config(parts, cfg)]), problem.row_major()
+        if gpcs_have_parts(table, turned.m, turned.n, turned.k)[0]:
+            cfg = replace(cfg, apart=GPCS)
     if (rows, columns) == (192, 96) and is_round and parts == 1 and not cfg.by_warps:
         cfg = replace(cfg, slots=3, deferred=False, whole=True)
     return cfg

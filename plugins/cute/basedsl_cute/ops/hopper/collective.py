@@ -156,7 +156,9 @@ def tile_schedule(shape: Any, blocks: Any, cfg: Any) -> tuple[Any, Any]:
     (bm, bn, _), (cm, cn) = cfg.tile, cfg.cluster
     m, n, *batches = shape
     tiles = (cute.ceil_div(m, bm), cute.ceil_div(n, bn), *batches, 1)[:3]
-    schedule = PersistentTileSchedulerParams(tiles, (cm, cn, 1), cfg.swizzle, cfg.along_m)
+    schedule = PersistentTileSchedulerParams(
+        tiles, (cm, cn, 1), cfg.swizzle, cfg.along_m, apart=getattr(cfg, "apart", 1)
+    )
     schedule = schedule.prepared()
     # The fewest clusters with the same number of rounds: idle multiprocessors leave power to them.
     rounds = cute.ceil_div(schedule.num_clusters, maximum(blocks // (cm * cn), 1))

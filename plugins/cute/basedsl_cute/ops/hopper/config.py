@@ -49,6 +49,7 @@ class Config:
     by_warps: bool = False  # each warp stores its rows of a row-major C itself, without TMA
     promotion: int = 256  # bytes that a load brings into L2 at least, or 0
     swap: bool = False  # C^T = B A^T: the tile's rows are columns of C
+    apart: int = 1  # clusters that follow each other in the raster are so many apart in the grid
 
     def __post_init__(self) -> None:
         m, n, k = self.tile
@@ -57,8 +58,8 @@ class Config:
             raise ValueError(
                 f"no tile {self.tile}: M is a multiple of {rows}, N and K of 8, M and N at most 256"
             )
-        if not 1 <= self.consumers <= 3 or self.stages < 2 or self.slots < 1:
-            raise ValueError(f"{self}: 1 to 3 consumers, stages from 2, slots from 1")
+        if not 1 <= self.consumers <= 3 or min(self.stages // 2, self.slots, self.apart) < 1:
+            raise ValueError(f"{self}: 1 to 3 consumers, stages from 2, slots and apart from 1")
         if self.deferred and (self.whole or self.by_warps):
             raise ValueError(f"{self}: pieces that are stored later are not stored at once")
 

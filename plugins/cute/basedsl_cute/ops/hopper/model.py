@@ -26,10 +26,12 @@ from basedsl_cute.ops.hopper.split_k_gemm import Config as SplitConfig
 
 __all__ = [
     "COLUMNS",
+    "GPCS",
     "Correction",
     "Products",
     "Terms",
     "columns_of",
+    "gpcs_have_parts",
     "inputs",
     "modelled_time",
     "physical_time",
@@ -57,6 +59,7 @@ COLUMNS = (
 # The part of the multiprocessors that clusters of so many blocks find, by the blocks of a cluster:
 # those of a cluster lie in one GPC.
 _USABLE = np.array([0, 132, 132, 114, 120, 115, 102, 112, 112, *[108] * 4, *[96] * 4]) / 132
+GPCS = 8  # to which a Hopper GPU deals clusters in turn
 _FEW = 192  # rows or columns, which one tile can have
 _STEP = 128  # bytes of K of a step
 _MOST_BLOCKS = 4  # of a multiprocessor, of which the launch of each takes time
@@ -135,6 +138,19 @@ def columns_of(configurations: Sequence[Any]) -> dict[str, Any]:
 
 def _ceil_div(x: Any, y: Any) -> Any:
     return -(-x // y)
+
+
+def gpcs_have_parts(table: Mapping[str, Any], m: Any, n: Any, k: Any) -> Any:
+    """True for long slices of K in tiles of 128 x 128, by pairs, of which each GPC can have whole
+    ones. Tiles of a slice read the same lines of A and B; wider tiles read less, and gain nothing.
+    """
+    rows, columns, parts = table["rows"], table["columns"], table["parts"]
+    across, along = _ceil_div(m, rows), _ceil_div(n, columns)
+    cm, cn = table["cluster_m"], table["cluster_n"]
+    of_a_part = _ceil_div(across, cm) * _ceil_div(along, cn)  # clusters
+    is_square = (rows == 128) & (columns == 128) & (table["persistent"] == 1) & (cm * cn == 2)
+    is_whole = (parts * of_a_part == 8 * GPCS) & (GPCS % of_a_part == 0)
+    return is_square & is_whole & (parts > 1) & (k >= _LONG_PART * parts)
 
 
 def _row_width(extent: Any) -> Any:
@@ -382,6 +398,7 @@ def modelled_time(table: Mapping[str, Any], p: Products) -> Any:
         f = Terms(*(x[near] for x in f))
         p = Products(*(x[near] if isinstance(x, np.ndarray) else x for x in p))
     time[near] *= _correction().factor(inputs(table, p, f, time[near], PHYSICAL))
+    time[near] *= np.where(gpcs_have_parts(table, p.m, p.n, p.k), _OF_ONE_GPC, 1)
     return time
 
 
@@ -400,5 +417,7 @@ def _correction() -> Correction:
 
 
 _NEAR = 1.4  # times the shortest physical time: others are not corrected
+_OF_ONE_GPC = 0.96  # of the time of the rasters that were fitted: 0.96 to 0.99, 0.96 in long rows
+_LONG_PART = 4096  # elements of K
 _CAUTION = 0.5  # standard deviations of the networks
 _MOST_CORRECTED = -0.3, 0.5  # natural logarithms: products unlike all that was measured
