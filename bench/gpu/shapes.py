@@ -6,14 +6,14 @@ Decoding (few rows, weights of thousands), a long K for a small result, batches 
 extents. Inputs are fresh random normal numbers, as many copies in turn as are beyond the L2 cache;
 outputs are filled with NaN before the checked call and compared with float64. "kernel" is the ratio
 of 200 calls in a row, recorded into a CUDA graph: what the device takes under a load that lasts.
-`--short` and `--random` take rows of 3 ms, which end before a GPU is at its power limit. "alone" is that of launches
-timed one by one, "calls" that of plain calls in a row with new results, where the host may be what
-takes longest. "GB/s" counts operands and result once each. The 8-bit peer is `torch._scaled_mm`.
-`--check` times nothing; `--part 2 7` takes the third of seven parts. `--config` is that of a kernel
-in `ops`, by the name "hopper", "split", "parts" or "warp"; `--tune` measures what `config="tune"`
-finds. `--random 200` takes products drawn from those of transformers instead, which has a shorter
-timing, and ends with the worst and the geometric mean of the ratios; `--seed` names the draw.
-`--float64` takes products of Float64 instead, by FP64 tensor cores.
+`--short` and `--random` take rows of 3 ms, which end before a GPU is at its power limit. "alone" is
+that of launches timed one by one, "calls" that of plain calls in a row with new results, where the
+host may be what takes longest. "GB/s" counts operands and result once each. The 8-bit peer is
+`torch._scaled_mm`. `--check` times nothing; `--part 2 7` takes the third of seven parts. `--config`
+is that of a kernel in `ops`, by the name "hopper", "split", "parts" or "warp"; `--tune` measures
+what `config="tune"` finds. `--random 200` takes products drawn from those of transformers instead,
+which has a shorter timing, and ends with the worst and the geometric mean of the ratios; `--seed`
+names the draw. `--float64` takes products of Float64 instead, by FP64 tensor cores.
 """
 
 import argparse
