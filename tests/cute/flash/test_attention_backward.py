@@ -11,6 +11,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute.ops import attention, attention_backward
+from basedsl_cute.ops.ampere import attention_backward as ampere
 from basedsl_cute.ops.hopper import attention_backward as hopper
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -49,6 +50,28 @@ def test_options(qkv, options, wanted):
 def test_heads_that_no_kernel_has_are_padded():
     q, k = normal(1, 20, 2, 40), normal(1, 24, 1, 40, seed=1)
     check(q, k, normal(1, 24, 1, 24, seed=2), {})
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        ampere.Config((32, 32), (2, 2)),
+        pytest.param(ampere.Config((64, 32)), marks=pytest.mark.slow),
+        pytest.param(ampere.Config((64, 64), (4, 2)), marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_the_kernel_by_mma_sync(config):
+    q, k, v = normal(1, 40, 2, 32), normal(1, 90, 1, 32, seed=1), normal(1, 90, 1, 64, seed=2)
+    check(q, k, v, {"right": 0}, config=config, causal=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("heads", [(256, 256), (192, 128)])
+def test_heads_of_more_than_128(heads):
+    q, k = normal(1, 40, 2, heads[0]), normal(1, 40, 1, heads[0], seed=1)
+    v = normal(1, 40, 1, heads[1], seed=2)
+    check(q, k, v, {"right": 0}, causal=True)
 
 
 @pytest.mark.parametrize(

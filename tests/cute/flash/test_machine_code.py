@@ -11,6 +11,7 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl_cute.dsl.steps import SpillWarning
+from basedsl_cute.hardware.targets import target_of
 from basedsl_cute.lowering.ptx.ptxas import find_ptxas, toolkit_version
 from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.flash import attention as flash
@@ -198,17 +199,40 @@ def check(
 def test_the_gradients_for_hopper_spill_nothing(head, config, kind):
     mask = Captured.of(near, "mask") if kind == "mask" else None
     variant = Variant(right=0 if kind == "causal" else None, mask=mask)
-    x = np.zeros((4, 2, 256, head), np.float16).transpose(2, 3, 1, 0)
     rows = config.tile[0]
-    lse = np.zeros((4, 2, 256), np.float32).transpose(2, 1, 0)
     stats = np.zeros((4, 2, 256 // rows, 2, rows), np.float32).transpose(4, 3, 2, 1, 0)
     sums = np.zeros((4, 2, 256 // rows, rows * head), np.float32).transpose(3, 2, 1, 0)
+    check_gradients(head, config, variant, (stats, sums), "sm_90a")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ["sm_80", "sm_120"])
+@pytest.mark.parametrize("head", [96, 128, 192, 256])
+@pytest.mark.parametrize("kind", ["none", "mask", "score"])
+def test_the_gradients_by_mma_sync_spill_nothing(arch, head, kind, monkeypatch):
+    monkeypatch.setattr(gradients, "current_target", lambda: target_of(arch))
+    mask = Captured.of(near, "mask") if kind != "none" else None
+    score = Captured.of(capped, "score") if kind == "score" else None
+    variant = Variant(mask=mask, score=score)
+    extents = SimpleNamespace(head=head, head_v=head, queries=256, keys=256)
+    config = gradients._chosen(extents, variant, suits=False)
+    delta = np.zeros((4, 2, 256), np.float32).transpose(2, 1, 0)
+    check_gradients(head, config, variant, (delta,), arch)
+
+
+def capped(s, batch, head, q, k):
+    return 30.0 * cute.math.tanh(s / 30.0)
+
+
+def check_gradients(head, config, variant, workspaces, arch):
+    x = np.zeros((4, 2, 256, head), np.float16).transpose(2, 3, 1, 0)
+    lse = np.zeros((4, 2, 256), np.float32).transpose(2, 1, 0)
     compiled = cute.compile(
         gradients._launch,
-        *(x, x, x, x, x, lse, (stats, sums), x, x, x, None),
+        *(x, x, x, x, x, lse, workspaces, x, x, x, None),
         *((None,) * 4, (None, None, None), (), 1.0, 4, 256, 256, head, head),
         *(variant, config, 0),
-        options="--gpu-arch sm_90a",
+        options=f"--gpu-arch {arch}",
     )
     for kernel in compiled.resources.values():
         assert kernel.spill_stores == kernel.spill_loads == 0

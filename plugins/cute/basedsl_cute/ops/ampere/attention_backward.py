@@ -9,9 +9,11 @@ but the gradient of a bias.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import basedsl_cute as cute
 from basedsl_cute import arch
-from basedsl_cute.nvgpu import warp
+from basedsl_cute.nvgpu import CopyUniversalOp, warp
 from basedsl_cute.ops.ampere.attention import sequence_of
 from basedsl_cute.ops.ampere.attention_rows import COLUMN, ROW, RowCopier
 from basedsl_cute.ops.ampere.mainloop import FragmentLoader
@@ -20,6 +22,24 @@ from basedsl_cute.ops.flash.variant import LOG2_E, Place
 from basedsl_cute.utils import hopper_helpers as sm90
 
 ROWS = 4  # of a block of `delta_kernel`: a warp has one
+
+
+@dataclass(frozen=True)
+class Config:
+    """The static configuration of the kernels.
+
+    `tile` is (rows, columns): the keys or queries whose gradients a block sums, and the queries or
+    keys that a step of its walk has. `warps` are so many along rows, and along columns: where
+    several share rows, each sums a part of the columns of gradients, and P and dS go through shared
+    memory, since it needs those of the others.
+    """
+
+    tile: tuple[int, int] = (64, 64)
+    warps: tuple[int, int] = (4, 1)
+
+    @property
+    def threads(self) -> int:
+        return arch.WARP_SIZE * self.warps[0] * self.warps[1]
 
 
 @cute.kernel
@@ -71,11 +91,9 @@ class Tile:
         return fragment, load
 
 
-def tiles_of(dtype, head_k, head_v, cfg, thread):
+def tiles_of(smem, dtype, lengths, widths, cfg, thread):
     """The tiles of the queries, the gradients, the keys and the values in shared memory."""
-    smem = cute.utils.SmemAllocator()
-    (m, n), widths = cfg.tile, (head_k, head_v)
-    return [Tile(smem, dtype, rows, width, cfg, thread) for rows in (m, n) for width in widths]
+    return [Tile(smem, dtype, rows, width, cfg, thread) for rows in lengths for width in widths]
 
 
 def multiply(mma, acc, a, b):
@@ -89,11 +107,28 @@ def multiply(mma, acc, a, b):
         cute.gemm(mma, acc, fragment_a[None, None, block], fragment_b[None, None, block], acc)
 
 
-def converted(acc, dtype):
-    """The accumulator in `dtype`, as operand A of the next product."""
-    made = cute.make_rmem_tensor(acc.layout, dtype)
-    made.store(acc.load().to(dtype))
-    return as_operand(made)
+class Handed:
+    """Accumulators of a product (rows, columns) as operand A of the next one: in registers, or in
+    shared memory where several warps share rows.
+    """
+
+    def __init__(self, smem, mma, dtype, rows, columns, cfg, thread):
+        self.dtype, self.tile = dtype, None
+        if cfg.warps[1] > 1:
+            self.tile = Tile(smem, dtype, rows, columns, cfg, thread)
+            self.operand = self.tile.as_a(mma)
+            pairs = cute.make_copy_atom(CopyUniversalOp(), dtype, num_bits_per_copy=32)
+            self.store = cute.make_tiled_copy_C(pairs, mma)
+            staged = self.tile.staged[None, None, 0]
+            self.target = self.store.get_slice(thread).partition_D(staged)
+
+    def __call__(self, acc):
+        made = cute.make_rmem_tensor(acc.layout, self.dtype)
+        made.store(acc.load().to(self.dtype))
+        if self.tile is None:
+            return as_operand(made)
+        cute.copy(self.store, self.store.retile(made), self.target)
+        return self.operand
 
 
 class Rows:
@@ -125,38 +160,51 @@ class RowNumbers:
 
 @cute.jit
 def differentiate(
-    scores, weights, place, scale, query_of, key_of, head, rows_of, bias_grad, cfg: cute.Constexpr
+    scores,
+    weights,
+    place,
+    scale,
+    query_of,
+    key_of,
+    head,
+    rows_of,
+    bias_grad,
+    by_column: cute.Constexpr,
 ):
     """Make the products of a tile into weights P, and `weights`, which is dO V^T, into dS.
 
     `query_of(r, c)` and `key_of(r, c)` are the place of an element; `rows_of(query)` the logarithm
-    of the query's sum and its delta.
+    of the query's sum and its delta. With `by_column` columns are queries.
     """
     variant = place.variant
-    for r in cute.range_constexpr(cute.size(scores, mode=[0])):
-        for c in cute.range_constexpr(cute.size(scores, mode=[1])):
-            query, key = query_of(r, c), key_of(r, c)
-            log, delta = rows_of(query)
-            score, slope = scores[r, c] * scale, 1.0
-            if cute.const_expr(variant.is_scored):
-                score, slope = place.score_and_slope(score, head, query, key)
-            seen = place.sees(head, query, key) & (query < place.sequence.queries)
-            weight = cute.math.exp2((score - log) * LOG2_E, fastmath=True)
-            weight = cute.where(seen, weight, 0.0)
-            change = cute.where(seen, weight * (weights[r, c] - delta), 0.0)
-            if cute.const_expr(bias_grad is not None):
-                if seen:
-                    target = bias_grad[query, key, head, None]
-                    arch.atomic_add(target.iterator + target.layout(place.batch), change)
-            scores[r, c] = weight
-            weights[r, c] = change * slope * scale
+    rows, columns = (range(cute.size(scores, mode=[i])) for i in (0, 1))
+    places = [(r, c) for r in rows for c in columns]
+    if cute.const_expr(by_column and not variant.has_only_windows):
+        # Query by query: what functions make of one would else be kept for its next score.
+        places = [(r, c) for c in columns for r in rows]
+    for r, c in places:
+        query, key = query_of(r, c), key_of(r, c)
+        log, delta = rows_of(query)
+        score, slope = scores[r, c] * scale, 1.0
+        if cute.const_expr(variant.is_scored):
+            score, slope = place.score_and_slope(score, head, query, key)
+        seen = place.sees(head, query, key) & (query < place.sequence.queries)
+        weight = cute.math.exp2((score - log) * LOG2_E, fastmath=True)
+        weight = cute.where(seen, weight, 0.0)
+        change = cute.where(seen, weight * (weights[r, c] - delta), 0.0)
+        if cute.const_expr(bias_grad is not None):
+            if seen:
+                target = bias_grad[query, key, head, None]
+                arch.atomic_add(target.iterator + target.layout(place.batch), change)
+        scores[r, c] = weight
+        weights[r, c] = change * slope * scale
 
 
 def tiled_mma(dtype, cfg):
     return cute.make_tiled_mma(
         warp.MmaF16BF16Op(dtype, cute.Float32, (16, 8, 16)),
-        (cfg.warps, 1, 1),
-        permutation_mnk=(16 * cfg.warps, 16, 16),
+        (*cfg.warps, 1),
+        permutation_mnk=(16 * cfg.warps[0], 16 * cfg.warps[1], 16),
     )
 
 
@@ -196,7 +244,7 @@ def keys_kernel(
     cfg: cute.Constexpr,
 ):
     """The gradients of a tile of keys and values."""
-    (m, n), head_k, head_v = cfg.tile, q.shape[1], v.shape[1]
+    (n, m), head_k, head_v = cfg.tile, q.shape[1], v.shape[1]
     dtype = q.element_type
     thread = arch.thread_idx()[0]
     tile, key_head, batch = arch.block_idx()
@@ -205,8 +253,9 @@ def keys_kernel(
     place = Place(variant, sequence, batch, slopes, bias, captured)
     group = q.shape[2] // k.shape[2]
     if tile * n < sequence.keys:
-        sq, sg, sk, sv = tiles_of(dtype, head_k, head_v, cfg, thread)
-        mma = tiled_mma(dtype, cfg)
+        smem, mma = cute.utils.SmemAllocator(), tiled_mma(dtype, cfg)
+        sq, sg, sk, sv = tiles_of(smem, dtype, (m, n), (head_k, head_v), cfg, thread)
+        weights, changes = (Handed(smem, mma, dtype, n, m, cfg, thread) for _ in range(2))
         keys_a, values_a = sk.as_a(mma), sv.as_a(mma)
         queries_b, grads_b = sq.as_b(mma), sg.as_b(mma)
         queries_t, grads_t = sq.as_turned_b(mma), sg.as_turned_b(mma)
@@ -256,10 +305,13 @@ def keys_kernel(
                     head,
                     rows_of,
                     None,
-                    cfg,
+                    True,
                 )
-                multiply(mma, acc_v, converted(scores, dtype), grads_t)
-                multiply(mma, acc_k, converted(products, dtype), queries_t)
+                p, ds = weights(scores), changes(products)
+                if cute.const_expr(cfg.warps[1] > 1):
+                    arch.sync_threads()
+                multiply(mma, acc_v, p, grads_t)
+                multiply(mma, acc_k, ds, queries_t)
         arch.cp_async_wait_group(0)
 
         def inside_of(row):
@@ -301,8 +353,9 @@ def queries_kernel(
     place = Place(variant, sequence, batch, slopes, bias, captured)
     key_head = head // (q.shape[2] // k.shape[2])
     if tile * m < sequence.queries:
-        sq, sg, sk, sv = tiles_of(dtype, head_k, head_v, cfg, thread)
-        mma = tiled_mma(dtype, cfg)
+        smem, mma = cute.utils.SmemAllocator(), tiled_mma(dtype, cfg)
+        sq, sg, sk, sv = tiles_of(smem, dtype, (m, n), (head_k, head_v), cfg, thread)
+        changes = Handed(smem, mma, dtype, m, n, cfg, thread)
         queries_a, grads_a = sq.as_a(mma), sg.as_a(mma)
         keys_b, values_b, keys_t = sk.as_b(mma), sv.as_b(mma), sk.as_turned_b(mma)
         acc = mma.make_fragment_C(mma.partition_shape_C((m, head_k)))
@@ -347,9 +400,12 @@ def queries_kernel(
                 head,
                 rows_of,
                 grad_bias,
-                cfg,
+                False,
             )
-            multiply(mma, acc, converted(products, dtype), keys_t)
+            ds = changes(products)
+            if cute.const_expr(cfg.warps[1] > 1):
+                arch.sync_threads()
+            multiply(mma, acc, ds, keys_t)
         arch.cp_async_wait_group(0)
         store_rows(
             acc,
@@ -397,7 +453,7 @@ def backward(
         )
     if longest_keys > 0:
         keys_kernel(q, k, v, grad, lse, delta, grad_k, grad_v, *rest).launch(
-            grid=(cute.ceil_div(longest_keys, cfg.tile[1]), k.shape[2], batches),
+            grid=(cute.ceil_div(longest_keys, cfg.tile[0]), k.shape[2], batches),
             block=(cfg.threads, 1, 1),
             stream=stream,
         )

@@ -11,7 +11,6 @@ from basedsl_cute.algebra.explained_calls import explains_arguments
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.hardware.requirements import WGMMA
 from basedsl_cute.ops.ampere import attention_backward as ampere
-from basedsl_cute.ops.ampere.attention import Config
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.flags import flag
 from basedsl_cute.ops.flash.arguments import (
@@ -239,7 +238,14 @@ def _chosen(extents: Extents, variant: Variant, suits: bool) -> Any:
                 return hopper.Config()
             if all(head in (128, 256) for head in heads):
                 return hopper.Config((64, 64), by_threads=True)
-    return Config(tile=(64, 64), warps=4) if widest <= 128 else Config(tile=(32, 32), warps=2)
+    # Not timed: chosen since they spill least, by ptxas, which takes more registers for sm_100 on.
+    if widest > 128:
+        return ampere.Config((32, 32), (2, 2))
+    if widest > 96 and target.capability >= (10, 0):
+        return ampere.Config((64, 64), (4, 2))
+    if widest > 64 and not variant.has_only_windows:
+        return ampere.Config((64, 32))
+    return ampere.Config()
 
 
 @cute.jit

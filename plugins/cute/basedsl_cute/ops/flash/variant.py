@@ -51,6 +51,11 @@ class Variant:
         """True if scores are changed one by one."""
         return self.softcap is not None or self.score is not None or self.alibi or self.bias
 
+    @property
+    def has_only_windows(self) -> bool:
+        """True if nothing is computed for single scores."""
+        return not self.is_scored and self.mask is None
+
     def most_keys(self, queries: int, keys: int) -> int:
         """The most of `keys` keys that the queries of a sequence, so many, see by the windows."""
         if self.from_start and self.right is not None:
