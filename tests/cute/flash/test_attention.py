@@ -452,7 +452,7 @@ Q = np.zeros((1, 8, 4, 64), np.float16)
         ((Q, Q, Q), {"max_seqlen_q": 5.0}, "max_seqlen_q=5.0"),
         ((Q, Q, Q), {"sinks": [1.0] * 4}, r"attention \(sinks\) takes arrays"),
         ((Q, Q, Q), {"config": "fast"}, "config is a str"),
-        ((Q, Q, Q), {"config": Config(stages=0)}, "no ring of stages=0"),
+        ((Q, Q, Q), {"config": Config(warps=3)}, r"3 warps cannot share a tile \(64, 64\)"),
         ((Q, Q, Q), {"mask": lambda b, h, q, k: q - k}, "a mask returns an Int32"),
         ((Q, Q, Q), {"mask": lambda b, h, q, k: None}, "a mask returns a NoneType"),
         ((Q, Q, Q), {"score": lambda s, b, h, q, k: None}, "a score returns a NoneType"),
@@ -468,3 +468,12 @@ Q = np.zeros((1, 8, 4, 64), np.float16)
 def test_arguments_that_do_not_fit(arguments, options, message):
     with pytest.raises(DSLTypeError, match=message):
         attention(*arguments, **options)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"stages": 0}, {"tile": (0, 64)}, {"tile": (64.0, 64)}, {"splits": -1}, {"slack": -5}],
+)
+def test_configurations_that_none_can_have(fields):
+    with pytest.raises(ValueError, match=f"{next(iter(fields))}=.*: .* integer"):
+        Config(**fields)

@@ -12,6 +12,7 @@ import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute.ops import attention, attention_backward
 from basedsl_cute.ops.ampere import attention_backward as ampere
+from basedsl_cute.ops.ampere.attention import Config as Forward
 from basedsl_cute.ops.hopper import attention_backward as hopper
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -64,6 +65,33 @@ def test_heads_that_no_kernel_has_are_padded():
 def test_the_kernel_by_mma_sync(config):
     q, k, v = normal(1, 40, 2, 32), normal(1, 90, 1, 32, seed=1), normal(1, 90, 1, 64, seed=2)
     check(q, k, v, {"right": 0}, config=config, causal=True)
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (ampere.Config((48, 32)), r"4 x 1 warps cannot share a tile \(48, 32\)"),
+        (ampere.Config((64, 64), (1, 8)), "1 x 8 warps cannot share a tile"),
+        (ampere.Config((64, 64), (1, 4)), "4 warps cannot share heads of 32 elements"),
+        (ampere.Config((16, 16), (1, 1)), None),
+        (Forward(), "config is of <class 'basedsl_cute.ops.ampere.attention.Config'>"),
+        (3, "config is of <class 'int'>"),
+    ],
+)
+def test_configurations_for_the_kernel(config, said):
+    q = normal(1, 16, 1, 32)
+    if said is None:
+        check(q, q, q, {}, config=config)
+        return
+    out, lse = attention(q, q, q, return_lse=True)
+    with pytest.raises(DSLTypeError, match=said):
+        attention_backward(out, q, q, q, out, lse, config=config)
+
+
+@pytest.mark.parametrize("fields", [{"tile": (0, 64)}, {"tile": (64,)}, {"warps": (4, True)}])
+def test_configurations_that_none_can_have(fields):
+    with pytest.raises(ValueError, match="tile and warps are two integers from 1 each"):
+        ampere.Config(**fields)
 
 
 @pytest.mark.slow

@@ -26,8 +26,8 @@ from basedsl_cute.ops.ampere.attention_rows import (
     KeyRows,
     QueryRows,
     RowCopier,
+    check_copies,
 )
-from basedsl_cute.ops.ampere.gemm import lanes_of_a_line
 from basedsl_cute.ops.flash.softmax import (
     LazySoftmax,
     OnlineSoftmax,
@@ -56,6 +56,8 @@ class Config:
     With more than one of `key_warps`, `ops.ampere.decoding` has the kernel: so many warps share the
     keys of a tile of queries, each with `stages` tiles of its own in shared memory. `early`
     launches it while the kernel before it ends (from sm_90 on), whose results it waits for.
+
+    Raises ValueError for numbers that are no integers from 1, or from 0 (`slack`).
     """
 
     tile: tuple[int, int] = (64, 64)
@@ -68,6 +70,13 @@ class Config:
     key_warps: int = 1
     stages: int = 1
     early: bool = False
+
+    def __post_init__(self) -> None:
+        counts = (*self.tile, self.warps, self.packed, self.splits, self.key_warps, self.stages)
+        if len(self.tile) != 2 or not all(type(x) is int and x > 0 for x in counts):
+            raise ValueError(f"{self}: a tile of two extents, and counts, are integers from 1")
+        if type(self.slack) is not int or self.slack < 0:
+            raise ValueError(f"{self}: slack is an integer from 0")
 
     @property
     def threads(self) -> int:
@@ -450,33 +459,16 @@ def hide_columns(scores, coords, spans, first):
 
 
 def check_config(cfg: Config, head: int, head_v: int) -> None:
-    """Raise DSLTypeError for a tile that the warps or their copies do not divide, no stages, heads
+    """Raise DSLTypeError for a tile that the warps or their copies do not divide, and for heads
     without a layout.
     """
     m, n = cfg.tile
-    if type(cfg.stages) is not int or cfg.stages < 1:
-        raise DSLTypeError(
-            f"attention has no ring of stages={cfg.stages!r}",
-            hint="stages is the number of tiles of keys and values in shared memory, from 1 on",
-        )
     if m % (16 * cfg.warps) or n % 16:
         raise DSLTypeError(
             f"{cfg.warps} warps cannot share a tile {cfg.tile}",
             hint=f"queries must be a multiple of {16 * cfg.warps}, keys of 16",
         )
-    threads = arch.WARP_SIZE * cfg.warps
-    for extent, rows in ((head, m), (head, n), (head_v, n)):
-        if extent % 32:
-            raise DSLTypeError(
-                f"heads of {extent} elements do not fit this kernel",
-                hint="their extents must be multiples of 32",
-            )
-        at_a_time = threads // lanes_of_a_line(extent, rows, 16, VECTOR, threads)
-        if rows % at_a_time:
-            raise DSLTypeError(
-                f"{threads} threads cannot copy {rows} rows of {extent} elements",
-                hint=f"they copy {at_a_time} rows at a time, and a tile must have whole ones",
-            )
+    check_copies(arch.WARP_SIZE * cfg.warps, ((m, head), (n, head), (n, head_v)))
 
 
 @cute.jit

@@ -12,10 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import basedsl_cute as cute
+from basedsl import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import CopyUniversalOp, warp
 from basedsl_cute.ops.ampere.attention import sequence_of
-from basedsl_cute.ops.ampere.attention_rows import COLUMN, ROW, RowCopier
+from basedsl_cute.ops.ampere.attention_rows import COLUMN, ROW, RowCopier, check_copies
 from basedsl_cute.ops.ampere.mainloop import FragmentLoader
 from basedsl_cute.ops.flash.softmax import as_operand, as_rows
 from basedsl_cute.ops.flash.variant import LOG2_E, Place
@@ -32,14 +33,40 @@ class Config:
     keys that a step of its walk has. `warps` are so many along rows, and along columns: where
     several share rows, each sums a part of the columns of gradients, and P and dS go through shared
     memory, since it needs those of the others.
+
+    Raises ValueError for extents and numbers of warps that are no integers from 1.
     """
 
     tile: tuple[int, int] = (64, 64)
     warps: tuple[int, int] = (4, 1)
 
+    def __post_init__(self) -> None:
+        counts = (*self.tile, *self.warps)
+        if len(counts) != 4 or not all(type(x) is int and x > 0 for x in counts):
+            raise ValueError(f"{self}: tile and warps are two integers from 1 each")
+
     @property
     def threads(self) -> int:
         return arch.WARP_SIZE * self.warps[0] * self.warps[1]
+
+
+def check_config(cfg: Config, head: int, head_v: int) -> None:
+    """Raise DSLTypeError for a tile that the warps or their copies do not divide, and for heads
+    without a layout.
+    """
+    multiples = tuple(16 * warps for warps in cfg.warps)
+    if any(x % y for x, y in zip(cfg.tile, multiples, strict=True)):
+        raise DSLTypeError(
+            f"{cfg.warps[0]} x {cfg.warps[1]} warps cannot share a tile {cfg.tile}",
+            hint=f"its extents must be multiples of {multiples}",
+        )
+    for extent in (head, head_v):
+        if extent % multiples[1]:
+            raise DSLTypeError(
+                f"{cfg.warps[1]} warps cannot share heads of {extent} elements",
+                hint=f"their extents must be multiples of {multiples[1]}",
+            )
+    check_copies(cfg.threads, [(rows, extent) for rows in cfg.tile for extent in (head, head_v)])
 
 
 @cute.kernel
@@ -444,7 +471,11 @@ def backward(
     Tensors are as for `ops.ampere.attention.forward`, without pages; `grad` is the gradient of
     `out`, `lse` (queries, heads, batches) what the forward pass returned, `delta` of its extents
     is written. `grad_bias` (queries, keys, heads, batches) in Float32 is added to.
+
+    Raises DSLTypeError for a tile that warps or copies do not divide, and for heads without a
+    layout.
     """
+    check_config(cfg, q.shape[1], v.shape[1])
     rest = (lengths, extras, scale, variant, cfg)
     if out.shape[0] > 0:
         delta_grid = (cute.ceil_div(out.shape[0], ROWS), out.shape[2], out.shape[3])

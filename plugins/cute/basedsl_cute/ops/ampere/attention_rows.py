@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import basedsl_cute as cute
+from basedsl import DSLTypeError
 from basedsl_cute.nvgpu import cpasync
-from basedsl_cute.ops.ampere.gemm import contiguous_copy
+from basedsl_cute.ops.ampere.gemm import contiguous_copy, lanes_of_a_line
 from basedsl_cute.utils import hopper_helpers as sm90
 
 VECTOR = 8  # elements of 16 bits that one access moves
 ROW, COLUMN = sm90.LayoutEnum.ROW_MAJOR, sm90.LayoutEnum.COL_MAJOR
+
+
+def check_copies(threads, tiles):
+    """Raise DSLTypeError for a tile (rows, extent of heads) of `tiles` that `threads` cannot copy:
+    heads without a layout in shared memory, rows that the threads' lines do not divide.
+    """
+    for rows, extent in tiles:
+        if extent % 32:
+            raise DSLTypeError(
+                f"heads of {extent} elements do not fit this kernel",
+                hint="their extents must be multiples of 32",
+            )
+        at_a_time = threads // lanes_of_a_line(extent, rows, 16, VECTOR, threads)
+        if rows % at_a_time:
+            raise DSLTypeError(
+                f"{threads} threads cannot copy {rows} rows of {extent} elements",
+                hint=f"they copy {at_a_time} rows at a time, and a tile must have whole ones",
+            )
 
 
 class RowCopier:

@@ -173,6 +173,11 @@ def _plan(
     if config is None:
         suits = not packed and not packed_k and not options.deterministic and grad_bias is None
         config = _chosen(extents, variant, suits)
+    elif not isinstance(config, ampere.Config | hopper.Config):
+        raise DSLTypeError(
+            f"attention_backward: config is of {type(config)}",
+            hint="a Config of ops.ampere.attention_backward or ops.hopper.attention_backward",
+        )
     shapes: list[tuple[int, ...]] = [(rows, heads, batches)]
     if isinstance(config, hopper.Config):
         tiles = -(-rows // config.tile[0])
