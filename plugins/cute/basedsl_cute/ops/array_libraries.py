@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ _ALIGNMENT = 32  # bytes: kernels depend on addresses modulo this
 
 class ArrayLibrary(ABC):
     """The operations that `ops` needs of an array library; one subclass for each library."""
+
+    # True if the library may change the types of operands, see `ops.torch_autocast`.
+    is_autocasting: Callable[[], bool] = staticmethod(lambda: False)
 
     @abstractmethod
     def key(self, x: Any) -> Hashable:
@@ -162,6 +165,8 @@ class _Torch(ArrayLibrary):
         self._empty_like = torch.empty_like
         self._is_grad_enabled = torch.is_grad_enabled
         self._is_compiling = torch.compiler.is_compiling
+        # The short way to ask for all devices; `ops.torch_autocast` asks for that of a tensor.
+        self.is_autocasting = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
         functorch = getattr(torch._C, "_functorch", None)
         self._transforms = getattr(functorch, "peek_interpreter_stack", lambda: None)
         self._is_wrapped = getattr(functorch, "is_functorch_wrapped_tensor", lambda x: True)

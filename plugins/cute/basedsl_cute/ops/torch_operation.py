@@ -8,6 +8,7 @@ This module imports PyTorch; `ops` import it when they get tensors of PyTorch.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -49,7 +50,8 @@ class TorchOperation:
                 return run(*inputs)
 
         def filled(*inputs: Any) -> Any:
-            found = without_gradients(*inputs)
+            with _as_given():
+                found = without_gradients(*inputs)
             return found if fill is None else fill(found, *inputs)
 
         self._name = name
@@ -90,6 +92,10 @@ class TorchOperation:
                     f"{self._name} of tensors that require gradients takes no {type(x).__name__}",
                     hint="pass tensors of PyTorch, or call it under torch.no_grad()",
                 )
+
+
+# The context in which functions of `ops` do not ask for autocast: the operation's caller has.
+_as_given = getattr(torch._C, "_DisableAutocast", contextlib.nullcontext)
 
 
 def _refused(name: str) -> Callable[..., Any]:

@@ -170,6 +170,10 @@ def attention(
         }  # fmt: skip
         return jax_attention(Functions(recorded, attention_backward), q, k, v, given, return_lse)
     lib = library(q, "attention")
+    if lib.is_autocasting():
+        from basedsl_cute.ops.torch_autocast import lowered  # it imports PyTorch
+
+        q, k, v = lowered(q, k, v)
     if lib.records(q, k, v, bias, alibi, sinks):
         from basedsl_cute.ops.flash.torch_attention import differentiable  # it imports PyTorch
 

@@ -411,6 +411,13 @@ def check_result(dtype: Any) -> None:
         )
 
 
+def missing_mode(ranks: tuple[int, int], rank: int) -> int | None:
+    """The mode that a vector operand leaves out of results, as `operand_info` inserts it."""
+    if ranks[0] == 1:
+        return 0 if ranks[1] == 1 else -1
+    return rank if ranks[1] == 1 else None
+
+
 def check_conversion(given: Any, kind: Any) -> None:
     """Raise DSLTypeError where fractions would be lost that nobody asked to lose: `out` has the
     elements `given`, the product of its operands `kind`, and no `out_dtype` says otherwise.

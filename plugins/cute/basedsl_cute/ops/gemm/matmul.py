@@ -40,6 +40,7 @@ from basedsl_cute.ops.gemm.kernel_selection import (
     element_type,
     extents_of,
     matrix_views,
+    missing_mode,
     operand_info,
     problem_shape,
     with_copies_for_tma,
@@ -143,6 +144,10 @@ def matmul(
             )
         return jax_matmul(a, b, bias, residual, alpha, activation, out_dtype, tf32, config)
     lib = library(a)
+    if out is None and lib.is_autocasting():
+        from basedsl_cute.ops.torch_autocast import lowered_product  # it imports PyTorch
+
+        a, b, out_dtype = lowered_product(a, b, residual, out_dtype)
     if (
         lib.records(a, b, bias, residual, alpha)
         and (out is epilogue is None)
@@ -457,7 +462,7 @@ def _checked(request: Request) -> Product:
         check_result(given_kind)
         if request.epilogue is None or isinstance(request.epilogue, FusedEpilogue):
             check_conversion(given_kind, kind)
-    missing = _missing_mode(ranks, len(shape))
+    missing = missing_mode(ranks, len(shape))
     given = [
         operand_info(x, "an operand", missing) if is_array(x) else None for x in request.extras
     ]
@@ -465,13 +470,6 @@ def _checked(request: Request) -> Product:
     product = Product(ranks, info_a, info_b, given, batch, (m, n, k), shape, dtype)
     check_operands(given, product.full)
     return product
-
-
-def _missing_mode(ranks: tuple[int, int], rank: int) -> int | None:
-    """The mode that a vector operand leaves out of results, as `operand_info` inserts it."""
-    if ranks[0] == 1:
-        return 0 if ranks[1] == 1 else -1
-    return rank if ranks[1] == 1 else None
 
 
 def _result_info(result: Any, product: Product) -> OperandInfo:

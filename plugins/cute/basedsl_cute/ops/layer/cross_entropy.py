@@ -64,6 +64,10 @@ def linear_cross_entropy(x: Any, weight: Any, targets: Any, *, ignore_index: int
 
         return jax_cross_entropy(x, weight, targets, ignore_index)
     lib = library(x, "linear_cross_entropy")
+    if lib.is_autocasting():
+        from basedsl_cute.ops.torch_autocast import lowered  # it imports PyTorch
+
+        x, weight = lowered(x, weight)
     if lib.records(x, weight):
         from basedsl_cute.ops.layer.torch_cross_entropy import torch_cross_entropy
 

@@ -37,6 +37,10 @@ def gated_linear(x: Any, gate: Any, up: Any, *, activation: str = "silu") -> Any
 
         return jax_gated(x, gate, up, activation)
     lib = library(x, "gated_linear")
+    if lib.is_autocasting():
+        from basedsl_cute.ops.torch_autocast import lowered  # it imports PyTorch
+
+        x, gate, up = lowered(x, gate, up)
     if lib.records(x, gate, up):
         from basedsl_cute.ops.layer.torch_gated import torch_gated  # it imports PyTorch
 

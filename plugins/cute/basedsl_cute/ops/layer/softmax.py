@@ -54,6 +54,10 @@ def softmax(x: Any) -> Any:
 
         return jax_softmax(x)
     lib = library(x, "softmax")
+    if lib.is_autocasting():
+        from basedsl_cute.ops.torch_autocast import widened  # it imports PyTorch
+
+        x, _ = widened(x)
     if lib.records(x):
         from basedsl_cute.ops.layer.torch_softmax import torch_softmax  # it imports PyTorch
 
