@@ -17,6 +17,7 @@ from basedsl_cute.ops import (
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 functional = torch.nn.functional
+torch_autocast = pytest.importorskip("basedsl_cute.ops.torch_autocast")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -148,6 +149,17 @@ def test_rows(dtype, grad):
     compare(x, rms_norm, lambda x: functional.rms_norm(x, (16,), eps=1e-6))
     compare(x, layer_norm, lambda x: functional.layer_norm(x, (16,)))
     compare(x, softmax, lambda x: functional.softmax(x, -1))
+
+
+def test_rows_of_a_gpu_are_wide(monkeypatch):
+    monkeypatch.setattr(torch_autocast, "_WIDENS", frozenset((DEVICE,)))
+    x = normal(3, 16, dtype=torch.bfloat16, grad=True)
+    with autocast():
+        for operation in (rms_norm, layer_norm, softmax):
+            found = operation(x)
+            close(found, operation(x.float()))
+            found.sum().backward()
+            assert x.grad.dtype == torch.bfloat16
 
 
 def test_a_residual_of_another_type():
