@@ -9,6 +9,7 @@ import inspect
 import pytest
 
 import basedsl_cute as cute
+from basedsl_cute import algebra  # noqa: F401: of texts below
 
 L = cute.make_layout
 A = L(((2, 3), 4), stride=((1, 2), 6))
@@ -239,3 +240,43 @@ def test_complement_refuses_a_cotarget_that_is_no_extent(wrong) -> None:
 
     with pytest.raises(LayoutError, match=r"no extent|not an integer"):
         complement(make_layout((8, 4)), wrong)
+
+
+WHOLE = (-1, True, 1.5, "x", (4, True), (4, 2.5))
+REFUSED = {
+    "cute.coalesce(A, wrong)": ("x", True, 1.5, (1, "x"), (1.5, 1), L(4)),
+    "cute.filter(A, wrong)": ("x", True, 1.5, (1, "x"), L(4)),
+    "cute.filter_zeros(A, wrong)": ("x", True, 1.5, ((1, "x"), 1)),
+    "cute.coalesce(wrong)": ("x", True, 1.5, (4, "x")),
+    "cute.logical_divide(A, wrong)": (0, (3, 0), L(0), (L((2, 0)), 2), *WHOLE),
+    "cute.zipped_divide(A, wrong)": (0, (3, 0)),
+    "cute.tiled_divide(A, wrong)": (0, (3, 0)),
+    "cute.flat_divide(A, wrong)": (0, (3, 0)),
+    "cute.local_tile(A, wrong, (0, 0))": ((3, 0), (3, -1), (3, True)),
+    "cute.tile_to_shape(L(2), wrong, (0,))": ((-2,), (True,), (2.0,)),
+    "cute.tile_to_shape(L((2, 2)), (4, 4), wrong)": ("x", True, (1, "x"), (0, 1.5)),
+    "cute.make_ordered_layout(wrong, (0, 1))": ((4, -1), (4, True), (4, 2.5)),
+    "algebra.make_layout_left(wrong)": WHOLE,
+    "algebra.make_layout_right(wrong)": WHOLE,
+    "cute.make_identity_layout(wrong)": WHOLE,
+    "cute.recast_layout(wrong, 8, A)": (0, -8, True, 8.0, "8"),
+    "cute.recast_layout(8, wrong, A)": (0, -8, True, 8.0, "8"),
+    "algebra.upcast(A, wrong)": (0, -1, True, 2.0, "2"),
+    "algebra.downcast(A, wrong)": (0, -1, True, 2.0, "2"),
+    "cute.make_swizzle(wrong, 4, 3)": (True, 1.5, "2", -1),
+    "cute.make_swizzle(2, wrong, 3)": (True, 1.5, "2", -1),
+    "cute.make_composed_layout(cute.make_swizzle(2, 4, 3), wrong, A)": ("x", True, 1.5, None),
+    "cute.E(wrong)": (-1, True, "x", 1.5, (0, -1)),
+    "cute.size_in_bytes(cute.Float32, wrong)": WHOLE,
+    "cute.size_in_bytes(wrong, A)": (0, -8),
+    "cute.crd2idx(wrong, (4, 8))": ("x", 1.5),
+    "cute.idx2crd(wrong, (4, 8))": ("x", 1.5),
+    "cute.shape_div(8, wrong)": (1.5, 2.0, (4, 2.0)),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_no_shape_profile_or_count_is_refused(text):
+    for wrong in REFUSED[text]:
+        with pytest.raises(cute.LayoutError):
+            print(text, wrong, eval(text, {**globals(), "wrong": wrong}))

@@ -138,7 +138,10 @@ def E(*mode: Any) -> Any:
     >>> print(E(1), E(1, 0), 3 * E(0))
     1@1 1@0@1 3@0
     """
-    path: tuple[int, ...] = tuple(mode[0]) if mode and not isinstance(mode[0], int) else mode
+    path: Any = tuple(mode[0]) if len(mode) == 1 and isinstance(mode[0], tuple | list) else mode
+    for i in path:
+        if not dynamic.is_static_int(i) or i < 0:
+            raise LayoutError(f"E{mode}: modes are counted from 0, and {i!r} is none of them")
     return ScaledBasis(1, path) if path else 1
 
 

@@ -21,10 +21,11 @@ from .int_tuple import (
     flatten_to_tuple,
     is_static,
     leaves,
+    normalize,
     tuple_get,
     zeros_to_ones,
 )
-from .layout import Layout, concatenate, make_layout, modes_of, size, text
+from .layout import Layout, checked_shape, concatenate, make_layout, modes_of, size, text
 from .views import is_view, on_views, relaid
 
 _MAX_VERIFIED = 1 << 16
@@ -87,7 +88,7 @@ def coalesce(layout: Any, target_profile: Any = None) -> Any:
 
 def _coalesced_shape(shape: Any) -> Any:
     result: list[Any] = []
-    for extent in flatten_to_tuple(shape):
+    for extent in flatten_to_tuple(normalize(shape)):
         if result and is_static_int(result[-1]) == is_static_int(extent):
             result[-1] = dynamic.mul(result[-1], extent)
         else:
@@ -97,12 +98,22 @@ def _coalesced_shape(shape: Any) -> Any:
 
 def _by_profile(layout: Layout, profile: Any, f: Callable[[Layout], Layout], what: str) -> Layout:
     if not isinstance(profile, tuple | list):
+        _check_profile(what, layout, profile)
         return f(layout)
     modes = modes_of(layout)
     if len(profile) > len(modes):
         raise LayoutError(f"{what}({layout}, {profile}): the profile has too many modes")
     done = [_by_profile(m, p, f, what) for m, p in zip(modes, profile, strict=False)]
     return concatenate(*done, *modes[len(profile) :])
+
+
+def _check_profile(what: str, layout: Layout, leaf: Any) -> None:
+    """Raise LayoutError for a leaf of a profile that is neither an integer nor None."""
+    if leaf is not None and not is_static_int(leaf) and not dynamic.is_dynamic_int(leaf):
+        raise LayoutError(
+            f"{what}({layout}): the profile has {leaf!r} for a mode",
+            hint="a profile is a tuple of integers, nested as the modes to keep: (1, (1, 1))",
+        )
 
 
 @takes_location
@@ -117,7 +128,10 @@ def filter_zeros(x: Any, target_profile: Any = None) -> Any:
     (2,1):(1,0)
     """
     if not isinstance(x, Layout):
+        x = normalize(x)
         return zeros_to_ones(x, x)
+    for leaf in leaves(target_profile):
+        _check_profile("filter_zeros", x, leaf)
     guide = x.stride if target_profile is None else target_profile
     return Layout(zeros_to_ones(guide, x.shape), x.stride)
 
@@ -195,7 +209,7 @@ def _compose_tiler(a: Layout, tiler: Any) -> Any:
                 hint="a tiler has an entry for each mode that it tiles, from the first on",
             )
         return concatenate(*(composition(m, t) for m, t in zip(modes, tiler, strict=False)))
-    tiler = make_layout(tiler).shape  # Refuses what is no extent: -1, True, 1.5, "x".
+    tiler = checked_shape(tiler)
     flat = _coalesced(a.shape, a.stride, True)
     return _compose_leaf(flat.shape, flat.stride, tiler, 1, (a, f"{text(tiler)}:1"))
 

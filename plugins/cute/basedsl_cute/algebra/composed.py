@@ -16,7 +16,7 @@ from .dynamic import is_static_int
 from .errors import LayoutError
 from .frozen import Frozen
 from .ignored_location import takes_location
-from .int_tuple import is_static, transform_leaf, tuple_rank
+from .int_tuple import is_static, normalize, transform_leaf, tuple_rank
 from .layout import Layout, text
 
 
@@ -44,6 +44,7 @@ class Swizzle(Frozen):
     unit: int | None
 
     def __init__(self, bits: int, base: int, shift: int, unit: int | None = None):
+        bits, base, shift = (_whole(n) for n in (bits, base, shift))
         if bits < 0 or base < 0 or abs(shift) < bits:
             raise LayoutError(
                 f"S<{bits},{base},{shift}>: bits and base are at least 0, and |shift| at least bits"
@@ -156,6 +157,13 @@ def make_swizzle(b: int, m: int, s: int) -> Swizzle:
     return Swizzle(b, m, s)
 
 
+def _whole(n: Any) -> int:
+    found = normalize(n)
+    if not is_static_int(found):
+        raise LayoutError(f"a swizzle is made of static integers, not {text(found)}")
+    return int(found)
+
+
 def swizzle_of_masks(source: int, target: int) -> Swizzle:
     """Return the swizzle that XORs the bits of ``source`` into those of ``target``.
 
@@ -261,13 +269,14 @@ def make_composed_layout(
 ) -> ComposedLayout:
     """Return the layout ``R(c) = inner(offset + outer(c))``.
 
-    Raises LayoutError unless ``inner`` is a function and ``outer`` a layout.
+    Raises LayoutError unless ``inner`` is a function, ``outer`` a layout, and the offset a
+    coordinate.
 
     >>> swizzled = make_composed_layout(Swizzle(2, 0, 3), 0, Layout((8, 8), (1, 8)))
     >>> swizzled(0, 1)
     9
     """
-    return ComposedLayout(inner, offset, outer)
+    return ComposedLayout(inner, normalize(offset), outer)
 
 
 @takes_location

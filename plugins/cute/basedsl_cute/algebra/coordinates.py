@@ -34,11 +34,7 @@ def coordinate_to_index(coord: Any, shape: IntTuple, stride: IntTuple) -> Any:
     An integer coordinate of a nested mode is split colexicographically; its last mode is not
     reduced, so an index past the end runs on along it. Basis strides give a coordinate tuple.
     """
-    if isinstance(coord, str | float):
-        raise LayoutError(
-            f"a coordinate is an integer, a tuple of them or None, not {coord!r}",
-            hint="divide with // for a whole number",
-        )
+    _check_whole(coord)
     if isinstance(coord, tuple):
         if not isinstance(shape, tuple) or len(coord) != len(shape):
             raise _misfit(coord, f"the shape {shape}")
@@ -68,6 +64,15 @@ def coordinate_to_index(coord: Any, shape: IntTuple, stride: IntTuple) -> Any:
     return result
 
 
+def _check_whole(coord: Any) -> None:
+    """Raise LayoutError for what is mistaken for a coordinate most often."""
+    if isinstance(coord, str | float):
+        raise LayoutError(
+            f"a coordinate is an integer, a tuple of them or None, not {coord!r}",
+            hint="divide with // for a whole number",
+        )
+
+
 @takes_location
 def crd2idx(coord: Any, shape: Any, stride: IntTuple | None = None) -> Any:
     """Return the index of the coordinate ``coord`` in a layout, a shape, or ``shape:stride``.
@@ -83,6 +88,7 @@ def crd2idx(coord: Any, shape: Any, stride: IntTuple | None = None) -> Any:
     if callable(shape) and hasattr(shape, "shape"):
         return shape(coord)
     if not isinstance(coord, tuple):
+        _check_whole(coord)
         return coord
     if not is_congruent(coord, shape):
         return coordinate_to_index(coord, shape, compact_col_major(shape))
@@ -104,6 +110,7 @@ def idx2crd(idx: Any, shape: IntTuple, stride: IntTuple | None = None) -> Any:
     >>> idx2crd(9, (4, 8)), idx2crd(22, (3, 9), (1, 3))
     ((1, 2), (1, 7))
     """
+    _check_whole(idx)
     shape = getattr(shape, "shape", shape) if not isinstance(shape, tuple) else shape
     if stride is None:
         if isinstance(idx, tuple):

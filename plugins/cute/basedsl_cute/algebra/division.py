@@ -6,11 +6,12 @@ from typing import Any
 
 from .compose import coalesce, composition, text_of_tiler
 from .composed import ComposedLayout
+from .dynamic import is_zero
 from .errors import LayoutError
 from .ignored_location import takes_location
 from .int_tuple import tuple_rank, wrap
 from .inverse import complement
-from .layout import Layout, concatenate, make_layout, modes_of
+from .layout import Layout, concatenate, make_layout, modes_of, size
 from .views import on_views
 
 
@@ -37,6 +38,11 @@ def logical_divide(x: Any, tiler: Any) -> Any:
         raise LayoutError(f"logical_divide({x}, {tiler}): the tiler must be a plain layout")
     if not isinstance(tiler, Layout):
         tiler = make_layout(tiler)
+    if is_zero(size(tiler)):
+        raise LayoutError(
+            f"logical_divide({x}, {text_of_tiler(tiler)}): the tile is empty",
+            hint="a tile has 1 element or more; None leaves a mode alone",
+        )
     try:
         rest = complement(tiler, coalesce(x).shape)
     except LayoutError as error:

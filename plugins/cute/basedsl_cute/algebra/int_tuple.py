@@ -266,6 +266,10 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
             b = shape_div(b, product(x))
         return tuple(quotients)
     b = product(b)
+    if isinstance(a, float) or isinstance(b, float):
+        raise LayoutError(
+            f"shape_div({a}, {b}) is of whole numbers", hint="divide with //, or convert with int()"
+        )
     if is_static_int(a) and is_static_int(b):
         if a == 0 or b == 0 or (a % b and b % a):
             raise LayoutError(f"shape_div({a}, {b}): neither divides the other")

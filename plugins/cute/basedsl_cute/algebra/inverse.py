@@ -14,7 +14,7 @@ from .dynamic import is_static_int, is_zero
 from .errors import LayoutError
 from .ignored_location import takes_location
 from .int_tuple import ceil_div, flatten_to_tuple, is_static, product, wrap
-from .layout import Layout, cosize, make_layout, shape, size, text
+from .layout import Layout, checked_shape, cosize, shape, size, text
 
 _MAX_VERIFIED = 1 << 16
 
@@ -33,8 +33,7 @@ def complement(layout: Any, cotarget: Any = None) -> Layout:
     if isinstance(layout, ComposedLayout):
         layout = layout.outer
     flat = filter(layout)
-    # `make_layout` refuses what is no extent: -1, True, 1.5.
-    target = cosize(flat) if cotarget is None else make_layout(shape(cotarget)).shape
+    target = cosize(flat) if cotarget is None else checked_shape(shape(cotarget))
     if is_zero(flat.stride) or any(is_zero(extent) for extent in wrap(flat.shape)):
         free = coalesce(target)
         return Layout(free, compact_col_major(free))
@@ -209,6 +208,8 @@ def domain_distribute(target: Any, n: int) -> Layout:
     extents = flatten_to_tuple(shape(target))
     if not is_static(extents) or not is_static_int(n):
         raise LayoutError(f"domain_distribute({text(extents)}, {text(n)}): needs static operands")
+    if n < 1:
+        raise LayoutError(f"domain_distribute({text(extents)}, {n}): there is no position")
     taken = []
     for extent in extents:
         common = math.gcd(extent, n)

@@ -205,6 +205,12 @@ def make_layout(shape: Any, stride: Any = None) -> Layout:
         return concatenate(shape)
     if stride is None and isinstance(shape, tuple | list) and any(_is_layout(e) for e in shape):
         return concatenate(*shape)
+    shape = checked_shape(shape)
+    return Layout(shape, compact_col_major(shape) if stride is None else normalize(stride))
+
+
+def checked_shape(shape: Any) -> IntTuple:
+    """Return a shape of ints and tuples; LayoutError for what is none, such as -1, True or 1.5."""
     shape = normalize(shape)
     for extent in leaves(shape):
         if isinstance(extent, ScaledBasis) or (dynamic.is_static_int(extent) and extent < 0):
@@ -212,7 +218,7 @@ def make_layout(shape: Any, stride: Any = None) -> Layout:
                 f"shape {text(shape)}: the extent {extent} is no extent",
                 hint="extents are 0 or more; none is inferred from the others",
             )
-    return Layout(shape, compact_col_major(shape) if stride is None else normalize(stride))
+    return shape
 
 
 def _is_layout(x: Any) -> bool:
@@ -230,14 +236,14 @@ def concatenate(*layouts: Layout) -> Layout:
 @takes_location
 def make_layout_left(shape: Any) -> Layout:
     """Return the compact layout whose first mode is fastest: ``(4,8):(1,4)``."""
-    shape = normalize(shape)
+    shape = checked_shape(shape)
     return Layout(shape, compact_col_major(shape))
 
 
 @takes_location
 def make_layout_right(shape: Any) -> Layout:
     """Return the compact layout whose last mode is fastest: ``(4,8):(8,1)``."""
-    shape = normalize(shape)
+    shape = checked_shape(shape)
     return Layout(shape, compact_row_major(shape))
 
 
@@ -249,7 +255,7 @@ def make_ordered_layout(shape: Any, order: Any) -> Layout:
     >>> print(make_ordered_layout((2, 3, 4), order=(2, 0, 1)))
     (2,3,4):(12,1,3)
     """
-    shape = normalize(shape)
+    shape = checked_shape(shape)
     return Layout(shape, compact_order(shape, normalize(order)))
 
 
@@ -260,7 +266,7 @@ def make_identity_layout(shape: Any) -> Layout:
     >>> print(make_identity_layout((4, 8)), make_identity_layout((4, 8))(1, 2))
     (4,8):(1@0,1@1) (1, 2)
     """
-    shape = normalize(shape)
+    shape = checked_shape(shape)
     return Layout(shape, coordinates.basis_like(shape))
 
 
@@ -372,7 +378,9 @@ def size_in_bytes(dtype: Any, layout: Any) -> Any:
     (64, 3)
     """
     width = dtype if dynamic.is_static_int(dtype) else dtype.width
-    count = cosize(layout) if hasattr(layout, "shape") else product(layout)
+    if width < 1:
+        raise LayoutError(f"elements of {width} bits")
+    count = cosize(layout) if hasattr(layout, "shape") else product(checked_shape(layout))
     return dynamic.ceil_div(dynamic.mul(count, width), 8)
 
 

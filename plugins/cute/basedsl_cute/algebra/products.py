@@ -24,7 +24,7 @@ from .int_tuple import (
     zeros_to_ones,
 )
 from .inverse import complement, is_order, right_inverse
-from .layout import Layout, concatenate, cosize, make_layout, modes_of, size, text
+from .layout import Layout, checked_shape, concatenate, cosize, make_layout, modes_of, size, text
 from .modes import append, zip_modes
 from .views import on_views
 
@@ -150,7 +150,7 @@ def tile_to_shape(atom: Any, shape: Any, order: Any = None) -> Any:
     >>> print(tile_to_shape(make_layout((2, 4)), (8, 8), order=(1, 0)))
     ((2,4),(4,2)):((1,16),(2,8))
     """
-    shape = normalize(shape)
+    shape = checked_shape(shape)
     rank = tuple_rank(shape)
     if tuple_rank(atom.shape) > rank:
         raise LayoutError(f"tile_to_shape({atom}, {text(shape)}): the atom has more modes")
@@ -160,7 +160,9 @@ def tile_to_shape(atom: Any, shape: Any, order: Any = None) -> Any:
         if is_static_int(a) and is_static_int(t) and (a == 0 or t % a):
             raise LayoutError(f"tile_to_shape({atom}, {text(shape)}): {a} does not divide {t}")
     repeats = ceil_div(target, atom_shape)
-    strides = compact_col_major(repeats) if order is None else compact_order(repeats, order)
+    strides = (
+        compact_col_major(repeats) if order is None else compact_order(repeats, normalize(order))
+    )
     return blocked_product(padded, Layout(repeats, strides))
 
 

@@ -25,6 +25,7 @@ def recast_layout(new_bits: int, old_bits: int, layout: Any) -> Any:
     >>> print(recast_layout(32, 16, make_layout((8, 4))), recast_layout(8, 16, make_layout((8, 4))))
     (4,4):(1,4) (16,4):(1,16)
     """
+    _check_positive("recast_layout", layout, new_bits, old_bits)
     common = math.gcd(new_bits, old_bits)
     wider, narrower = new_bits // common, old_bits // common
     if wider > 1:
@@ -40,6 +41,7 @@ def upcast(layout: Any, n: int) -> Any:
     Dynamic strides are trusted to be multiples of ``n``. Raises LayoutError if a static stride or
     a contiguous static extent does not divide.
     """
+    _check_positive("upcast", layout, n)
     if isinstance(layout, Swizzle):
         base = layout.base - _log2(n, layout)
         unit = None if layout.unit is None else layout.unit * n
@@ -54,6 +56,13 @@ def upcast(layout: Any, n: int) -> Any:
             upcast(layout.outer, n),
         )
     return _upcast_mode(layout.shape, layout.stride, n, layout)
+
+
+def _check_positive(what: str, layout: Any, *numbers: Any) -> None:
+    """Raise LayoutError where numbers of bits or of elements are no positive integers."""
+    for n in numbers:
+        if not is_static_int(n) or n < 1:
+            raise LayoutError(f"{what} of {layout}: {n!r} is no positive integer")
 
 
 def _upcast_mode(shape: Any, stride: Any, n: int, layout: Layout) -> Layout:
@@ -84,6 +93,7 @@ def downcast(layout: Any, n: int) -> Any:
 
     Raises LayoutError if no mode is contiguous (static stride 1).
     """
+    _check_positive("downcast", layout, n)
     if isinstance(layout, Swizzle):
         unit = None if layout.unit is None else layout.unit // n or None
         return Swizzle(layout.bits, layout.base + _log2(n, layout), layout.shift, unit)
