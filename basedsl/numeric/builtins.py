@@ -31,10 +31,13 @@ Function = Callable[..., Any]
 
 
 def int_(*args: Any, **kwargs: Any) -> Any:
-    """`int(x)`: an integer stays itself, a float is truncated to the DSL's default int."""
+    """`int(x)`: the DSL's default int, so that the difference of two bytes has room; an integer that
+    is as wide stays itself.
+    """
     if len(args) != 1 or kwargs or not is_dynamic(args[0]):
         return builtins.int(*args, **kwargs)
-    return rounding.trunc(args[0])
+    whole, T = rounding.trunc(args[0]), defaults().int
+    return whole.to(T) if whole.width < T.width else whole
 
 
 def float_(*args: Any) -> Any:

@@ -146,6 +146,14 @@ def test_integers_count_as_the_default_float(program: Callable[..., Any]) -> Non
         assert p.compile().run("f", [[4, True]]) == [(2.0, 5.0, 1.0, 4, 4)]
 
 
+def test_int_of_bytes_has_room_for_their_difference(program: Callable[..., Any]) -> None:
+    integer = resolve(int)
+    with program() as p:
+        p.add("f", lambda a, b: (integer(a) - integer(b), integer(a) * integer(a)), Uint8, Uint8)
+        assert p.results["f"] == [Int32, Int32]
+        assert p.compile().run("f", [[100, 200]]) == [(-100, 10000)]
+
+
 def test_conversions(program: Callable[..., Any]) -> None:
     integer, floating, boolean = resolve(int), resolve(float), resolve(bool)
 
