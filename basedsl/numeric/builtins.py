@@ -31,9 +31,7 @@ Function = Callable[..., Any]
 
 
 def int_(*args: Any, **kwargs: Any) -> Any:
-    """`int(x)`: the DSL's default int, so that the difference of two bytes has room; an integer that
-    is as wide stays itself.
-    """
+    """`int(x)`: the DSL's default int, which holds differences of bytes; a wider one stays."""
     if len(args) != 1 or kwargs or not is_dynamic(args[0]):
         return builtins.int(*args, **kwargs)
     whole, T = rounding.trunc(args[0]), defaults().int

@@ -9,7 +9,7 @@ import inspect
 import pytest
 
 import basedsl_cute as cute
-from basedsl_cute import algebra  # noqa: F401: of texts below
+from basedsl_cute import algebra  # noqa: F401
 
 L = cute.make_layout
 A = L(((2, 3), 4), stride=((1, 2), 6))
