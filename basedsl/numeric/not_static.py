@@ -52,12 +52,17 @@ def index_hint() -> str:
 
 
 def _is_in_case(frame: FrameType) -> bool:
-    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-    return is_rewritten(frame.f_code) and line.lstrip().startswith("case ")
+    return is_rewritten(frame.f_code) and _line(frame).lstrip().startswith("case ")
+
+
+def _line(frame: FrameType) -> str:
+    return linecache.getline(frame.f_code.co_filename, frame.f_lineno)
 
 
 def _condition_hint(frame: FrameType | None) -> str:
     if frame is not None and is_rewritten(frame.f_code):
+        if frame.f_code.co_name == "<lambda>" and ":=" in _line(frame):
+            return "an operator with `:=` in a lambda is left to Python: write a function with def"
         return (
             "Python itself asks for the truth here, as comparing or sorting containers and the "
             "`if` of a comprehension do: compare numbers one by one, choose with `a if c else b`"
