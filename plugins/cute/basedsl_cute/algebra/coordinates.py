@@ -66,7 +66,8 @@ def coordinate_to_index(coord: Any, shape: IntTuple, stride: IntTuple) -> Any:
 
 def _check_whole(coord: Any) -> None:
     """Raise LayoutError for what is mistaken for a coordinate most often."""
-    if isinstance(coord, str | float):
+    # `isinstance` would ask a dynamic number for its class, which takes a call in Python.
+    if issubclass(type(coord), str | float):
         raise LayoutError(
             f"a coordinate is an integer, a tuple of them or None, not {coord!r}",
             hint="divide with // for a whole number",
