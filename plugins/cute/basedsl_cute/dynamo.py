@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
+
+from basedsl import mark_internal
 
 
 def unseen_by_dynamo(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -14,6 +17,15 @@ def unseen_by_dynamo(call: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(*args: Any) -> Any:
         dynamo = sys.modules.get("torch._dynamo")
-        return (call if dynamo is None else dynamo.disable(call))(*args)
+        if dynamo is None:
+            return call(*args)
+        _hide_frames_of(dynamo.eval_frame.__file__)
+        return dynamo.disable(call)(*args)
 
     return run
+
+
+@functools.cache
+def _hide_frames_of(file: str) -> None:
+    """Leave the frames of a file, in which TorchDynamo passes calls on, out of users' errors."""
+    mark_internal(file)

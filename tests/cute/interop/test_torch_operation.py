@@ -1,9 +1,11 @@
 """`cute.torch.custom_op`: operations of PyTorch, and bare calls under torch.compile."""
 
+import importlib
+
 import pytest
 
 import basedsl_cute as cute
-from basedsl import DSLCallError, DSLTypeError
+from basedsl import DSLCallError, DSLNameError, DSLTypeError
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -109,6 +111,21 @@ def test_a_bare_call_breaks_the_graph(sim):
         torch._dynamo.reset()
     (reason,) = torch._dynamo.explain(model)(torch.arange(8.0)).break_reasons
     assert reason.graph_break
+
+
+def test_errors_show_no_frames_of_dynamo(sim):
+    importlib.import_module("torch._dynamo")
+
+    @cute.jit
+    def wrong(x: cute.Tensor):
+        if x[0] > 0:
+            result = x[1]
+        x[2] = result
+
+    with pytest.raises(DSLNameError, match="'result' is read here") as caught:
+        wrong(torch.ones(8))
+    assert "_dynamo" not in str(caught.value)
+    assert [entry.name for entry in caught.traceback][1:] == ["wrong"]
 
 
 def test_tensors_that_require_grad_are_taken_where_grad_mode_is_off(sim):
