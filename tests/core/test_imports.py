@@ -80,7 +80,7 @@ import basedsl_cute
 # Second paths of one module, and what needs JAX or PyTorch, are left out.
 OTHERS = "basedsl_cute.cute.", "basedsl_cute.jax", "basedsl_cute.interop.jax"
 OTHERS += "basedsl_cute.ops.gemm.torch_matmul", "basedsl_cute.ops.layer.torch_"
-OTHERS += "basedsl_cute.ops.torch_operation", "basedsl_cute.ops.flash.torch_attention"
+OTHERS += "basedsl_cute.ops.torch_", "basedsl_cute.ops.flash.torch_attention"
 for module in pkgutil.walk_packages(basedsl_cute.__path__, "basedsl_cute."):
     if not module.name.startswith(OTHERS):
         importlib.import_module(module.name)

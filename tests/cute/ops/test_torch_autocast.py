@@ -182,7 +182,7 @@ def block(x, weight):
 
 
 def test_an_operation_computes_as_it_was_called():
-    """What a compiler has recorded without autocast may run where it is enabled."""
+    """Graphs that a compiler has recorded without autocast may run where it is enabled."""
     a, b = normal(5, 6), normal(6, 4, seed=1)
     matmul(a.requires_grad_(), b)  # makes the operation
     operation = torch.ops.basedsl_cute.matmul

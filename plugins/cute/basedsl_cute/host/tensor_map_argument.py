@@ -123,6 +123,11 @@ def encode_tensor_map(
     return host.encoded(ENCODE_SYMBOL, out, operands)
 
 
+def too_large_a_filter(mode: int) -> str:
+    """Return the message for a filter that has no position in a spatial mode."""
+    return f"the filter is larger than the image and its padding in spatial mode {mode}"
+
+
 def encode_im2col_map(
     dtype: Any,
     address: Any,
@@ -172,7 +177,7 @@ def encode_im2col_map(
         _demand(
             host,
             wide[0][1 + mode] + (corners[1][mode] - corners[0][mode]) > 0,
-            f"the filter is larger than the image and its padding in spatial mode {mode}",
+            too_large_a_filter(mode),
         )
     number = host.constant(DATA_TYPES[dtype.__name__])
     operands = [

@@ -28,7 +28,11 @@ from basedsl_cute import algebra
 from basedsl_cute.algebra import ComposedLayout, Layout
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.tma import IM2COL, IM2COL_STORE
-from basedsl_cute.host.tensor_map_argument import TensorMapValue, encode_im2col_map
+from basedsl_cute.host.tensor_map_argument import (
+    TensorMapValue,
+    encode_im2col_map,
+    too_large_a_filter,
+)
 from basedsl_cute.nvgpu.tma_atom import (
     CopyBulkTensorTileG2SMulticastOp,
     CopyBulkTensorTileG2SOp,
@@ -198,6 +202,9 @@ def make_im2col_tma_atom(
         math.prod(filter_shape) != 1 or any(places.lower) or any(places.upper)
     ):
         raise DSLTypeError("an im2col store has a filter of one pixel, without padding")
+    for mode, count in enumerate(counts):
+        if type(count) is int and count < 1:  # others are checked by the host
+            raise DSLTypeError(too_large_a_filter(mode))
     shape = (math.prod(counts, start=images), (channels, *reversed(tuple(filter_shape))))
     coordinates = make_identity_tensor(shape)
     box = _box(smem_layout, coordinates, cta_tiler, dtype.width)
