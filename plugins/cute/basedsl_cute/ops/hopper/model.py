@@ -417,7 +417,9 @@ def _correction() -> Correction:
 
 
 _NEAR = 1.4  # times the shortest physical time: others are not corrected
-_OF_ONE_GPC = 0.96  # of the time of the rasters that were fitted: 0.96 to 0.99, 0.96 in long rows
+# Of the time by the timings of the fit, which are of other rasters (0.96 to 0.99, 0.96 in long rows
+# of calls): once it has timings of this one, nothing is left to multiply by.
+_OF_ONE_GPC = 0.96
 _LONG_PART = 4096  # elements of K
 _CAUTION = 0.5  # standard deviations of the networks
 _MOST_CORRECTED = -0.3, 0.5  # natural logarithms: products unlike all that was measured
