@@ -134,7 +134,7 @@ def multiply(mma, acc, a, b):
         cute.gemm(mma, acc, fragment_a[None, None, block], fragment_b[None, None, block], acc)
 
 
-class Handed:
+class NextOperand:
     """Accumulators of a product (rows, columns) as operand A of the next one: in registers, or in
     shared memory where several warps share rows.
     """
@@ -282,7 +282,7 @@ def keys_kernel(
     if tile * n < sequence.keys:
         smem, mma = cute.utils.SmemAllocator(), tiled_mma(dtype, cfg)
         sq, sg, sk, sv = tiles_of(smem, dtype, (m, n), (head_k, head_v), cfg, thread)
-        weights, changes = (Handed(smem, mma, dtype, n, m, cfg, thread) for _ in range(2))
+        weights, changes = (NextOperand(smem, mma, dtype, n, m, cfg, thread) for _ in range(2))
         keys_a, values_a = sk.as_a(mma), sv.as_a(mma)
         queries_b, grads_b = sq.as_b(mma), sg.as_b(mma)
         queries_t, grads_t = sq.as_turned_b(mma), sg.as_turned_b(mma)
@@ -382,7 +382,7 @@ def queries_kernel(
     if tile * m < sequence.queries:
         smem, mma = cute.utils.SmemAllocator(), tiled_mma(dtype, cfg)
         sq, sg, sk, sv = tiles_of(smem, dtype, (m, n), (head_k, head_v), cfg, thread)
-        changes = Handed(smem, mma, dtype, m, n, cfg, thread)
+        changes = NextOperand(smem, mma, dtype, m, n, cfg, thread)
         queries_a, grads_a = sq.as_a(mma), sg.as_a(mma)
         keys_b, values_b, keys_t = sk.as_b(mma), sv.as_b(mma), sk.as_turned_b(mma)
         acc = mma.make_fragment_C(mma.partition_shape_C((m, head_k)))

@@ -58,7 +58,7 @@ class Config:
             raise ValueError(
                 f"no tile {self.tile}: M is a multiple of {rows}, N and K of 8, M and N at most 256"
             )
-        if not 1 <= self.consumers <= 3 or min(self.stages // 2, self.slots, self.apart) < 1:
+        if not 1 <= self.consumers <= 3 or self.stages < 2 or min(self.slots, self.apart) < 1:
             raise ValueError(f"{self}: 1 to 3 consumers, stages from 2, slots and apart from 1")
         if self.deferred and (self.whole or self.by_warps):
             raise ValueError(f"{self}: pieces that are stored later are not stored at once")
