@@ -71,6 +71,7 @@ def test_the_kernel_by_mma_sync(config):
     ("config", "said"),
     [
         (ampere.Config((48, 32)), r"4 x 1 warps cannot share a tile \(48, 32\)"),
+        (ampere.Config((64, 16)), "128 threads cannot copy 16 rows of 32 elements"),
         (ampere.Config((64, 64), (1, 8)), "1 x 8 warps cannot share a tile"),
         (ampere.Config((64, 64), (1, 4)), "4 warps cannot share heads of 32 elements"),
         (ampere.Config((16, 16), (1, 1)), None),

@@ -16,6 +16,7 @@ from basedsl import DSLTypeError
 from basedsl_cute.hardware.targets import target_of
 from basedsl_cute.ops import attention
 from basedsl_cute.ops.ampere.attention import Config, check_config
+from basedsl_cute.ops.ampere.attention_rows import check_copies
 from basedsl_cute.ops.flash import attention as flash
 from basedsl_cute.ops.flash.arguments import Extents
 from basedsl_cute.ops.flash.variant import Variant
@@ -125,6 +126,15 @@ def nearest(batch, head, q, k):
 def test_configurations_that_it_does_not_take(config, message):
     with pytest.raises(DSLTypeError, match=message):
         check_config(config, 128, 96)
+
+
+@pytest.mark.parametrize(
+    ("threads", "rows", "extent"), [(128, 16, 96), (256, 32, 96), (256, 32, 160), (96, 64, 64)]
+)
+def test_threads_whose_vectors_do_not_divide_a_tile(threads, rows, extent):
+    """They wrote beside the tile: 8 lanes of a row of 12 vectors."""
+    with pytest.raises(DSLTypeError, match=f"{threads} threads cannot copy {rows} rows of {extent}"):
+        check_copies(threads, [(rows, extent)])
 
 
 @pytest.mark.parametrize("right", [None, 0])

@@ -14,7 +14,7 @@ ROW, COLUMN = sm90.LayoutEnum.ROW_MAJOR, sm90.LayoutEnum.COL_MAJOR
 
 def check_copies(threads, tiles):
     """Raise DSLTypeError for a tile (rows, extent of heads) of `tiles` that `threads` cannot copy:
-    heads without a layout in shared memory, rows that the threads' lines do not divide.
+    heads without a layout in shared memory, a tile that the threads' vectors do not divide.
     """
     for rows, extent in tiles:
         if extent % 32:
@@ -22,11 +22,13 @@ def check_copies(threads, tiles):
                 f"heads of {extent} elements do not fit this kernel",
                 hint="their extents must be multiples of 32",
             )
-        at_a_time = threads // lanes_of_a_line(extent, rows, 16, VECTOR, threads)
-        if rows % at_a_time:
+        lanes = lanes_of_a_line(extent, rows, 16, VECTOR, threads)
+        across, along = threads // lanes, lanes * VECTOR
+        if rows % across or extent % along or threads % lanes:
             raise DSLTypeError(
                 f"{threads} threads cannot copy {rows} rows of {extent} elements",
-                hint=f"they copy {at_a_time} rows at a time, and a tile must have whole ones",
+                hint=f"they copy {across} rows of {along} elements at a time: take other extents of "
+                "the tile, or fewer warps",
             )
 
 
