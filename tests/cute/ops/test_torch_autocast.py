@@ -152,7 +152,8 @@ def test_rows(dtype, grad):
 
 
 def test_rows_of_a_gpu_are_wide(monkeypatch):
-    monkeypatch.setattr(torch_autocast, "_WIDENS", frozenset((DEVICE,)))
+    widens = dict.fromkeys(torch_autocast._WIDENS, frozenset((DEVICE,)))
+    monkeypatch.setattr(torch_autocast, "_WIDENS", widens)
     x = normal(3, 16, dtype=torch.bfloat16, grad=True)
     with autocast():
         for operation in (rms_norm, layer_norm, softmax):

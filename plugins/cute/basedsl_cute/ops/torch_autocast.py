@@ -13,7 +13,18 @@ import torch
 
 # Elements of 8 bits have scales beside them; Float64 is left alone by PyTorch, too.
 _FLOATS = frozenset((torch.float16, torch.bfloat16, torch.float32))
-_WIDENS = frozenset(("cuda",))  # where norms and softmax are on PyTorch's list for Float32
+_DEVICES = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA"}  # kinds, and PyTorch's keys of dispatch
+
+
+def _widening(operation: str) -> frozenset[str]:
+    """The kinds of devices where autocast has PyTorch's operation compute in Float32. The lists
+    differ from release to release: `rms_norm` is on them in PyTorch 2.13, and is not in 2.11.
+    """
+    is_listed = torch._C._dispatch_has_kernel_for_dispatch_key
+    return frozenset(kind for kind, key in _DEVICES.items() if is_listed(f"aten::{operation}", key))
+
+
+_WIDENS = {name: _widening(name) for name in ("layer_norm", "rms_norm", "softmax.int")}
 
 
 def lowered(*tensors: Any) -> tuple[Any, ...]:
@@ -33,12 +44,12 @@ def lowered_product(a: Any, b: Any, residual: Any, out_dtype: Any) -> tuple[Any,
     return a, b, out_dtype
 
 
-def widened(x: Any, residual: Any = None) -> tuple[Any, Any]:
+def widened(operation: str, x: Any, residual: Any = None) -> tuple[Any, Any]:
     """Return the rows of a norm or a softmax, and what is added to them: as Float32 where PyTorch's
-    own get that, and where one of the two is wider, as in a sum.
+    own `operation` gets that, and where one of the two is wider, as in a sum.
     """
     rows = [t for t in (x, residual) if _is_cast(t)]
-    if any(t.device.type in _WIDENS or t.dtype != x.dtype for t in rows):
+    if any(t.device.type in _WIDENS[operation] or t.dtype != x.dtype for t in rows):
         x, residual = (t.float() if _is_cast(t) else t for t in (x, residual))
     return x, residual
 
@@ -47,4 +58,4 @@ def _is_cast(x: Any) -> bool:
     if not isinstance(x, torch.Tensor) or x.dtype not in _FLOATS:
         return False
     kind = x.device.type
-    return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    return kind in _DEVICES and torch.is_autocast_enabled(kind)

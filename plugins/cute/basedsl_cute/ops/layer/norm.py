@@ -205,7 +205,7 @@ def _norm(operation: str, x: Any, weight: Any, bias: Any, residual: Any, eps: fl
     if lib.is_autocasting():
         from basedsl_cute.ops.torch_autocast import widened  # it imports PyTorch
 
-        x, residual = widened(x, residual)
+        x, residual = widened(operation, x, residual)
     if lib.records(x, weight, bias, residual):
         from basedsl_cute.ops.layer.torch_norm import torch_norm  # it imports PyTorch
 

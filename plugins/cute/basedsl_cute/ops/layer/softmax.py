@@ -57,7 +57,7 @@ def softmax(x: Any) -> Any:
     if lib.is_autocasting():
         from basedsl_cute.ops.torch_autocast import widened  # it imports PyTorch
 
-        x, _ = widened(x)
+        x, _ = widened("softmax.int", x)
     if lib.records(x):
         from basedsl_cute.ops.layer.torch_softmax import torch_softmax  # it imports PyTorch
 
