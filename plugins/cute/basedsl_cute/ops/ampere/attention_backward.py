@@ -69,6 +69,15 @@ def check_config(cfg: Config, head: int, head_v: int) -> None:
     check_copies(cfg.threads, [(rows, extent) for rows in cfg.tile for extent in (head, head_v)])
 
 
+def shared_memory(cfg: Config, head: int, head_v: int) -> int:
+    """Return the bytes of shared memory of a block: its tiles of the queries, the gradients, the
+    keys and the values, and P and dS where warps share rows.
+    """
+    rows, columns = cfg.tile
+    shared = 2 * rows * columns if cfg.warps[1] > 1 else 0
+    return 2 * ((rows + columns) * (head + head_v) + shared)
+
+
 @cute.kernel
 def delta_kernel(out: cute.Tensor, grad: cute.Tensor, delta: cute.Tensor):
     """delta = sum over a row of grad * out."""
