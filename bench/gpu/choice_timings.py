@@ -30,7 +30,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from shapes import SHAPES, drawn, name_of
+from shapes import SHAPES, drawn, drawn_batched, name_of
 
 PROCESSORS = 132
 MOST_MICROSECONDS = 500  # of a product, estimated
@@ -83,6 +83,8 @@ def arguments():
     parser.add_argument("--out", required=True)
     parser.add_argument("--seeds", nargs="+", type=int, default=[3, 4, 5, 6])
     parser.add_argument("--products", type=int, default=300)
+    parser.add_argument("--drawn", type=int, default=200, help="by each seed")
+    parser.add_argument("--batched", type=int, default=0, help="of batches, by each seed")
     parser.add_argument("--without", nargs="*", type=Path, default=[], help="files of timings")
     parser.add_argument("--only", nargs="*", default=[], help="products, as kn512x512x65536")
     parser.add_argument("--near", type=int, default=9, help="configurations by the model")
@@ -99,11 +101,12 @@ def arguments():
 def products(options):
     """The products to measure, each once, without elements' types, which make no difference."""
     every = SHAPES if options.validate else []
-    every = every + [shape for seed in options.seeds for shape in drawn(200, seed)]
+    every = every + [s for seed in options.seeds for s in drawn(options.drawn, seed)]
+    every += [s for seed in options.seeds for s in drawn_batched(options.batched, seed)]
     if not options.validate:
         random.Random(options.seeds[0]).shuffle(every)
-    wide = [s for s in every if s[0] != "float8_e4m3fn" and s[2] == 1 and s[4] % 8 == 0]
-    short = [s[1:] for s in wide if 2 * math.prod(s[3:]) / 7e8 < MOST_MICROSECONDS]
+    wide = [s for s in every if s[0] != "float8_e4m3fn" and s[4] % 8 == 0]
+    short = [s[1:] for s in wide if 2 * math.prod(s[2:]) / 7e8 < MOST_MICROSECONDS]
     timed_before = {
         tuple(json.loads(line)[:5]) for path in options.without for line in gzip.open(path, "rt")
     }
@@ -119,12 +122,12 @@ def configurations(shape, options, draw):
     """The configurations to measure, what is chosen first."""
     from basedsl_cute.ops.hopper import candidates, heuristics, model
 
-    order, _, m, n, k = shape
+    order, batches, m, n, k = shape
     of_a, of_b = order[0] == "k", order[1] == "k"
     of_longer = (of_a, of_b) if m > n else (of_b, of_a)
-    problem = heuristics.Problem(m, n, k, 1, 16, 16, PROCESSORS, True, False, *of_longer)
+    problem = heuristics.Problem(m, n, k, batches, 16, 16, PROCESSORS, True, False, *of_longer)
     found = candidates.candidates(problem)
-    facts = model.Products(m, n, k, 1, int(of_a), int(of_b), PROCESSORS)
+    facts = model.Products(m, n, k, batches, int(of_a), int(of_b), PROCESSORS)
     times = model.modelled_time(found.table, facts)
     chosen = heuristics.choose_hopper_kernel(problem)[1]
     picked, kinds = [chosen], {kind_of(chosen): OF_A_KIND if options.validate else 1}
@@ -210,15 +213,16 @@ def measure_share(options):
 
 def operands(torch, shape, count, make):
     """Copies of A and B of Float16, and of the result."""
-    order, _, m, n, k = shape
+    order, batches, m, n, k = shape
+    batch = (batches,) if batches > 1 else ()
 
     def matrices(rows, columns, is_turned):
         extents = (columns, rows) if is_turned else (rows, columns)
-        x = make(count, *extents, device="cuda", dtype=torch.float16)
+        x = make(count, *batch, *extents, device="cuda", dtype=torch.float16)
         return x.mT if is_turned else x
 
     a, b = matrices(m, k, order[0] == "m"), matrices(k, n, order[1] == "k")
-    return a, b, torch.empty(count, m, n, device="cuda", dtype=torch.float16)
+    return a, b, torch.empty(count, *batch, m, n, device="cuda", dtype=torch.float16)
 
 
 def measured(torch, shape, configs):
@@ -226,8 +230,8 @@ def measured(torch, shape, configs):
     from basedsl_cute.ops import matmul
     from basedsl_cute.ops.hopper import model
 
-    _, _, m, n, k = shape
-    count = max(2, min(128, -(-BEYOND_L2 // (2 * (m * k + n * k + m * n)))))
+    _, batches, m, n, k = shape
+    count = max(2, min(128, -(-BEYOND_L2 // (2 * batches * (m * k + n * k + m * n)))))
     every = list(zip(*operands(torch, shape, count, torch.randn), strict=True))
     a, b, c = every[0]
     exact = a.float() @ b.float()

@@ -70,6 +70,13 @@ PROGRAMS = (
         quick=("--seconds", "5"),
         label="random shapes",
     ),
+    Program(
+        "gpu/shapes.py",
+        90,
+        ("--batched", "80", "--seconds", "80"),
+        quick=("--seconds", "5"),
+        label="batched shapes",
+    ),
     Program("gpu/ampere_gemm.py", 110, quick=("--only", "calls")),
     Program("gpu/grouped_gemm.py", 30, majors=HOPPER),
     Program("gpu/attention.py", 200, quick=("--quick",)),

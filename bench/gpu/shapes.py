@@ -12,8 +12,9 @@ host may be what takes longest. "GB/s" counts operands and result once each. The
 `torch._scaled_mm`. `--check` times nothing; `--part 2 7` takes the third of seven parts. `--config`
 is that of a kernel in `ops`, by the name "hopper", "split", "parts" or "warp"; `--tune` measures
 what `config="tune"` finds. `--random 200` takes products drawn from those of transformers instead,
-which has a shorter timing, and ends with the worst and the geometric mean of the ratios; `--seed`
-names the draw. `--float64` takes products of Float64 instead, by FP64 tensor cores.
+which has a shorter timing, and ends with the worst and the geometric mean of the ratios; `--batched
+60` takes as many of batches, of heads and of experts. `--seed` names the draw. `--float64` takes
+products of Float64 instead, by FP64 tensor cores.
 """
 
 import argparse
@@ -101,7 +102,7 @@ def main():
         run = Product(torch, *shape, "tune" if options.tune else options.config)
         row = run.facts | {"error": run.error()}
         if not options.check:
-            row |= run.timed(bool(options.random or options.short))
+            row |= run.timed(bool(options.random or options.batched or options.short))
         rows.append(row)
         print(line(row), flush=True)
         del run
@@ -119,6 +120,7 @@ def arguments():
     parser.add_argument("--check", action="store_true", help="compile and compare, time nothing")
     parser.add_argument("--part", nargs=2, type=int, default=(0, 1))
     parser.add_argument("--random", type=int, help="how many products of transformers")
+    parser.add_argument("--batched", type=int, help="how many products of batches")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no product after")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--float64", action="store_true", help="products of Float64")
@@ -133,6 +135,7 @@ def arguments():
 def chosen(options):
     first, parts = options.part
     every = drawn(options.random, options.seed) if options.random else SHAPES
+    every = drawn_batched(options.batched, options.seed) if options.batched else every
     every = FLOAT64 if options.float64 else every
     only = WEAK if options.weak else options.only
     fits = [s for s in every if not only or any(t in name_of(*s) for t in only)]
@@ -170,6 +173,39 @@ def drawn(count, seed):
         kind = draw.choice(("float16", "bfloat16"))
         shape = kind, order, 1, m, n, k
         if m * n * k < 1e12 and m * n < 3e8 and n * k < 3e8 and shape not in found:
+            found.append(shape)
+    return found
+
+
+def drawn_batched(count, seed):
+    """Products of batches, as attention without a kernel of its own has of its heads, forward and
+    backward, and as layers of experts have, each with its tokens.
+    """
+    draw = random.Random(seed)
+    found = []
+    while len(found) < count:
+        if draw.random() < 0.5:
+            batches = draw.choice((1, 2, 4, 8)) * draw.choice((8, 12, 16, 32))
+            queries, keys = (draw.choice((128, 197, 256, 512, 1024, 2048)) for _ in range(2))
+            keys, head = draw.choice((queries, keys)), draw.choice((64, 64, 80, 96, 128, 128))
+            keys += -keys % 8
+            order, m, n, k = draw.choice(
+                (
+                    ("kk", queries, keys, head),  # S = Q K^T
+                    ("kn", queries, head, keys),  # P V
+                    ("mn", keys, head, queries),  # dK = dS^T Q
+                )
+            )
+        else:
+            batches = draw.choice((4, 8, 8, 16, 32, 64))
+            m = draw.choice((16, 32, 64, 96, 128, 256, 512, 1024, 2048))
+            n, k = draw.choice(((1024, 2048), (2048, 1024), (1408, 2048), (4096, 1536)))
+            order = draw.choice(("kk", "kk", "kn", "mn"))
+            if order == "mn":  # dW = dY^T X
+                m, n, k = n, k, m
+        kind = draw.choice(("float16", "bfloat16"))
+        shape = kind, order, batches, m, n, k
+        if batches * max(m * n * k / 2e11, m * n / 1e8, n * k / 1e8) < 1 and shape not in found:
             found.append(shape)
     return found
 

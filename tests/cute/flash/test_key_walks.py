@@ -133,7 +133,7 @@ def test_configurations_that_it_does_not_take(config, message):
 )
 def test_threads_whose_vectors_do_not_divide_a_tile(threads, rows, extent):
     """They wrote beside the tile: 8 lanes of a row of 12 vectors."""
-    with pytest.raises(DSLTypeError, match=f"{threads} threads cannot copy {rows} rows of {extent}"):
+    with pytest.raises(DSLTypeError, match=f"cannot copy {rows} rows of {extent} elements"):
         check_copies(threads, [(rows, extent)])
 
 

@@ -27,8 +27,7 @@ def check_copies(threads, tiles):
         if rows % across or extent % along or threads % lanes:
             raise DSLTypeError(
                 f"{threads} threads cannot copy {rows} rows of {extent} elements",
-                hint=f"they copy {across} rows of {along} elements at a time: take other extents of "
-                "the tile, or fewer warps",
+                hint=f"they copy {across} rows of {along} elements at a time: take another tile",
             )
 
 

@@ -98,7 +98,7 @@ def candidates(problem: Problem) -> Candidates:
             fits = (table["rows"] < n + 64) & (table["columns"] < m + 64)
             take(*_only(configs, table, fits))
     turned = problem.row_major()
-    for parts in _PARTS:
+    for parts in _PARTS if problem.batches == 1 else ():
         if not problem.has_parts(parts) or 4 * parts * m * n > _MOST_WORKSPACE:
             continue
         if parts * problem.tiles(256, 256) > problem.processors:
@@ -196,7 +196,10 @@ def _split(
 
 def _few_rows(problem: Problem) -> Iterator[Any]:
     short, long = problem.shortest, max(problem.m, problem.n)
-    for cfg in (*_rows_of_the_longer(problem, short, long), *_rows_of_the_shorter(problem)):
+    every = [*_rows_of_the_longer(problem, short, long), *_rows_of_the_shorter(problem)]
+    if problem.batches > 1 and short <= 64:
+        every += _persistent_rows_of_the_longer(problem, short)
+    for cfg in every:
         yield cfg
         yield replace(cfg, promotion=128)
 
@@ -206,7 +209,8 @@ def _rows_of_the_longer(problem: Problem, short: int, long: int) -> Iterator[Any
     columns, steps = -(-short // 8) * 8, -(-problem.k // _STEP)
     swap, processors = problem.m < problem.n, problem.processors
     for rows in (64, 128):
-        tiles = -(-long // rows)
+        of_a_batch = -(-long // rows)
+        tiles = of_a_batch * problem.batches
         for split in (1, 2, 3, 4, 6, 8):
             if split > 1 and steps < _LEAST_STEPS * split:
                 continue
@@ -217,12 +221,20 @@ def _rows_of_the_longer(problem: Problem, short: int, long: int) -> Iterator[Any
                     continue
                 yield from _split(rows, columns, split, blocks, swap)
                 for sharing in (2, 4, 8) if split == 1 else ():
-                    if tiles % sharing == 0 and tiles >= sharing * 8:
+                    if of_a_batch % sharing == 0 and tiles >= sharing * 8:
                         yield from _split(rows, columns, 1, blocks, swap, sharing, most=16)
         if columns <= 16:  # fewer stages fetch what blocks of two rounds need more evenly
             for cfg in _split(rows, columns, 1, 2, swap):
                 yield replace(cfg, stages=5)
                 yield replace(cfg, stages=6)
+
+
+def _persistent_rows_of_the_longer(problem: Problem, short: int) -> Iterator[Any]:
+    """Tiles as those, of blocks that load one batch's while they store another's."""
+    columns, swap = -(-short // 16) * 16, problem.m < problem.n
+    for rows, consumers, turns, _ in _SHAPES:
+        for cluster in ((1, 1), (2, 1)):
+            yield replace(filled_config(rows, columns, 16, consumers, turns, cluster), swap=swap)
 
 
 def _rows_of_the_shorter(problem: Problem) -> Iterator[Any]:
@@ -231,12 +243,12 @@ def _rows_of_the_shorter(problem: Problem) -> Iterator[Any]:
     """
     short, long = problem.shortest, max(problem.m, problem.n)
     rows, steps = -(-short // 64) * 64, -(-problem.k // _STEP)
-    swap, processors = problem.m > problem.n, problem.processors
+    swap, processors = problem.m > problem.n, problem.processors / problem.batches
     most = 256 if rows < 192 else 176
     widths = {(c, split) for c in (48, 64, 96, 128) for split in (1, 2)}
     for rounds in (1, 2, 3):
         for split, found in ((1, 1.0), (2, 1.0), (4, 0.9)):
-            tiles = int(found * processors * rounds)
+            tiles = max(1, int(found * processors * rounds))
             widths.add((-(-long * split // (8 * tiles)) * 8, split))
     for columns, split in sorted(widths):
         if 16 <= columns <= most and (split == 1 or steps >= _LEAST_STEPS * split):
@@ -248,7 +260,7 @@ def _rows_of_the_shorter(problem: Problem) -> Iterator[Any]:
     most = 256 if rows < 192 else 160
     for rounds in (1, 2, 3):
         for cluster, found in ((1, 1.0), (2, 1.0), (4, 0.91), (8, 0.85)):
-            tiles = int(found * processors * rounds)
+            tiles = max(1, int(found * processors * rounds))
             columns = -(-long // (16 * tiles)) * 16
             if 32 <= columns <= most:
                 yield filled_config(rows, columns, 16, rows // 64, cluster=(1, cluster))

@@ -1,9 +1,10 @@
 """The choice of a Hopper kernel and its configuration for a product: `ops.hopper.gemm`,
 `split_k_gemm`, or one of these for slices of K that are reduced afterwards (`parallel_split_k`).
 
-A model estimates the time of each on an H200 in microseconds: the longest of the loads from device
-memory, the loads of all blocks from L2, and the rounds of tiles on each multiprocessor. Its numbers
-were fitted to 650 measurements (bench/results).
+For products of 16-bit floats, and batches of them, `ops.hopper.model` estimates the time of each.
+For others rules do, in microseconds on an H200: the longest of the loads from device memory, the
+loads of all blocks from L2, and the rounds of tiles on each multiprocessor, with numbers that were
+fitted to 650 measurements (bench/results).
 """
 
 from __future__ import annotations
@@ -125,8 +126,7 @@ def choose_hopper_kernel(problem: Problem) -> tuple[str, Any]:
 
 def _is_fitted(problem: Problem) -> bool:
     """True for the products of which `model` was fitted to measurements."""
-    is_plain = problem.bits == problem.bits_of_c == 16 and problem.batches == 1
-    return is_plain and problem.stores
+    return problem.bits == problem.bits_of_c == 16 and problem.stores
 
 
 def _by_the_fit(problem: Problem, most: int) -> list[Any]:
@@ -149,7 +149,7 @@ def _modelled_times(problem: Problem, table: dict[str, Any]) -> Any:
 def _model_facts(problem: Problem) -> tuple[Any, ...]:
     of_longer, of_shorter = int(problem.balances), int(problem.shorter_balances)
     of_a, of_b = (of_longer, of_shorter) if problem.m > problem.n else (of_shorter, of_longer)
-    return problem.m, problem.n, problem.k, 1, of_a, of_b, problem.processors
+    return problem.m, problem.n, problem.k, problem.batches, of_a, of_b, problem.processors
 
 
 def choose_by_rules(problem: Problem) -> tuple[str, Any]:
@@ -247,7 +247,7 @@ def _timed_hopper(problem: Problem) -> list[tuple[float, Any]]:
 
 
 def _modelled_cycles(cfg: Any, problem: Problem) -> float:
-    m, n, k = problem.m * problem.batches, problem.n, problem.k
+    m, n, k = problem.m, problem.n, problem.k
     # Where N of B is contiguous, its tiles are loaded as rows of 64 columns, or of the largest
     # power of two that divides theirs: narrow rows take nearly as long as wide ones, which bounds
     # tiles that are wide and not tall.
@@ -255,6 +255,9 @@ def _modelled_cycles(cfg: Any, problem: Problem) -> float:
     rows, columns, _ = cfg.tile
     if rows == 64 and columns > 96 and not has_wide_rows and problem.batches == 1:
         columns *= _NARROW_ROWS.get(columns & -columns, 1.0)
+    if problem.batches > 1:  # of which no cluster has two
+        across = rows * cfg.cluster[0]
+        m = -(-m // across) * across * problem.batches
     facts = problem.bits, problem.processors, problem.bits_of_c, columns
     return config.modelled_cycles(cfg, m, n, k, *facts)
 

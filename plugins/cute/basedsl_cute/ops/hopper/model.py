@@ -348,7 +348,7 @@ def inputs(
                 log2(t["stages"]) / 3,
                 log2(f.once),
                 f.once / q["memory"] / time,
-                *(log2(p.m) / 4, log2(p.n) / 4, log2(p.k) / 4),
+                *(log2(p.m) / 4, log2(p.n) / 4, log2(p.k) / 4, log2(p.batches) / 4),
                 *(across == 1, along == 1),
                 *(cm == 4, cn == 4, cm == 8, cn == 8),
                 *(f.split == 2, f.split == 4, f.blocks_per_sm == 2, f.blocks_per_sm == 3),
