@@ -207,6 +207,13 @@ def test_a_wrong_composition_is_never_returned() -> None:
         cute.composition(a, layout("4:4"))
 
 
+@pytest.mark.parametrize("operation", ["complement", "cosize", "left_inverse", "right_inverse"])
+@pytest.mark.parametrize("operand", [5, (3, 4), [1], "x", 1.5], ids=repr)
+def test_an_operand_that_is_no_layout(operation, operand):
+    with pytest.raises(LayoutError, match=f"{operation}.*: its operand is no layout"):
+        getattr(cute, operation)(operand)
+
+
 def test_modes_that_carry_into_the_next_one_are_never_composed_apart() -> None:
     """Index 3 + 1 of (4,2):(8,2) is 2; the sum of what 3 and 1 give would be 32."""
     a = layout("(4,2):(8,2)")

@@ -14,7 +14,7 @@ from .dynamic import is_static_int, is_zero
 from .errors import LayoutError
 from .ignored_location import takes_location
 from .int_tuple import ceil_div, flatten_to_tuple, is_static, product, wrap
-from .layout import Layout, checked_shape, cosize, shape, size, text
+from .layout import Layout, check_layout, checked_shape, cosize, shape, size, text
 
 _MAX_VERIFIED = 1 << 16
 
@@ -32,6 +32,7 @@ def complement(layout: Any, cotarget: Any = None) -> Layout:
     """
     if isinstance(layout, ComposedLayout):
         layout = layout.outer
+    check_layout("complement", layout)
     flat = filter(layout)
     target = cosize(flat) if cotarget is None else checked_shape(shape(cotarget))
     if is_zero(flat.stride) or any(is_zero(extent) for extent in wrap(flat.shape)):
@@ -82,6 +83,7 @@ def right_inverse(layout: Any) -> Any:
         return layout
     if isinstance(layout, ComposedLayout):
         return _inverse_of_composed(layout, right_inverse)
+    check_layout("right_inverse", layout)
     modes, starts = _coalesced_modes(layout)
     result_shape: list[Any] = [1]
     result_stride: list[Any] = [0]
@@ -120,6 +122,7 @@ def left_inverse(layout: Any) -> Any:
         return layout
     if isinstance(layout, ComposedLayout):
         return _inverse_of_composed(layout, left_inverse)
+    check_layout("left_inverse", layout)
     modes, starts = _coalesced_modes(layout)
     if not all(is_static_int(d) and d >= 0 for _, d in modes):
         raise LayoutError(f"left_inverse({layout}): needs static strides that are not negative")
@@ -185,6 +188,7 @@ def nullspace(layout: Layout) -> Layout:
     >>> print(nullspace(make_layout((4, 10), (1, 0))))
     10:4
     """
+    check_layout("nullspace", layout)
     extents = flatten_to_tuple(layout.shape)
     strides = flatten_to_tuple(layout.stride)
     starts = compact_col_major(extents)

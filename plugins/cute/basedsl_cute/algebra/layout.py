@@ -221,6 +221,15 @@ def checked_shape(shape: Any) -> IntTuple:
     return shape
 
 
+def check_layout(operation: str, x: Any) -> None:
+    """Raise LayoutError if `x`, the operand of an operation of this name, is no layout."""
+    if not (hasattr(x, "shape") and hasattr(x, "stride")):
+        raise LayoutError(
+            f"{operation}({text(x)}): its operand is no layout",
+            hint="make_layout(shape) is the compact layout of a shape",
+        )
+
+
 def _is_layout(x: Any) -> bool:
     return isinstance(x, Layout) or hasattr(x, "outer")
 
@@ -336,6 +345,7 @@ def coshape(layout: Any) -> Any:
     """
     if hasattr(layout, "outer"):
         return coshape(layout.outer)
+    check_layout("coshape", layout)
     extents = tuple(leaves(layout.shape))
     if any(dynamic.is_zero(s) for s in extents):
         return transform_leaf(lambda _: 0, coordinates.sum_of_strides(layout.stride))
@@ -363,6 +373,7 @@ def cosize(layout: Any, mode: Any = None) -> Any:
         return cosize(layout.outer, mode)
     if not isinstance(layout, Layout) and hasattr(layout, "layout"):
         return cosize(layout.layout, mode)
+    check_layout("cosize", layout)
     path = _path(mode)
     return product(coshape(layout[path] if path else layout))
 
