@@ -40,6 +40,11 @@ MASKS = {
 }
 
 
+def slow_but(values, *quick):
+    """Parameters of a test, of which all but the quick ones are slow."""
+    return [x if x in quick else pytest.param(x, marks=pytest.mark.slow) for x in values]
+
+
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("name", MASKS)
 def test_masks_show_what_they_are_true_for(name, config):
@@ -122,7 +127,7 @@ def test_lists_and_what_else_needs_a_place_inside():
     close(found, reference(q, k, v, mask=lambda b, h, q, k: (k <= q) & keys[k])[0])
 
 
-@pytest.mark.parametrize("name", MASKS)
+@pytest.mark.parametrize("name", slow_but(MASKS, "sinks", "documents"))
 def test_gradients_of_masks_are_those_of_their_scores_as_a_bias(name):
     mask, n = MASKS[name], 100
     q, k, v, grad = (normal(1, n, 1, 64, seed=i) for i in range(4))
@@ -135,7 +140,7 @@ def test_gradients_of_masks_are_those_of_their_scores_as_a_bias(name):
         close(x, np.float64(y), 2e-3)
 
 
-@pytest.mark.parametrize("kind", [np.int32, np.int64, bool])
+@pytest.mark.parametrize("kind", slow_but((np.int32, np.int64, bool), np.int32))
 @pytest.mark.parametrize("config", CONFIGS)
 def test_tiles_of_other_documents_are_not_visited(config, kind):
     """Their values are not numbers: nothing that is multiplied with them is one."""
@@ -196,7 +201,7 @@ OF_STRIDES = {
 }
 
 
-@pytest.mark.parametrize("kind", OF_STRIDES)
+@pytest.mark.parametrize("kind", slow_but(OF_STRIDES, "differences", "Int64", "truths"))
 def test_nothing_is_concluded_from_extremes_that_are_not_known(kind):
     q, k, v = (normal(1, 300, 1, 32, seed=i) for i in range(3))
     mask = OF_STRIDES[kind]
