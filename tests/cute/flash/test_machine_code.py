@@ -14,6 +14,7 @@ from basedsl_cute.dsl.steps import SpillWarning
 from basedsl_cute.hardware.targets import target_of
 from basedsl_cute.lowering.ptx.ptxas import find_ptxas, toolkit_version
 from basedsl_cute.ops.ampere import attention as ampere
+from basedsl_cute.ops.ampere import attention_backward as ampere_backward
 from basedsl_cute.ops.flash import attention as flash
 from basedsl_cute.ops.flash import gradients
 from basedsl_cute.ops.flash.captured import Captured
@@ -217,7 +218,19 @@ def test_the_gradients_by_mma_sync_spill_nothing(arch, head, kind, monkeypatch):
     extents = SimpleNamespace(head=head, head_v=head, queries=256, keys=256)
     config = gradients._chosen(extents, variant, suits=False)
     delta = np.zeros((4, 2, 256), np.float32).transpose(2, 1, 0)
-    check_gradients(head, config, variant, (delta,), arch)
+    kernel = check_gradients(head, config, variant, (delta,), arch)["keys_kernel"]
+    used = kernel.static_smem + kernel.dynamic_smem
+    assert used == ampere_backward.shared_memory(config, head, head)
+
+
+@pytest.mark.parametrize(("arch", "rows"), [("sm_80", 64), ("sm_86", 32), ("sm_120", 32)])
+def test_gradients_of_wide_heads_take_tiles_for_which_there_is_room(arch, rows, monkeypatch):
+    target = target_of(arch)
+    monkeypatch.setattr(gradients, "current_target", lambda: target)
+    extents = SimpleNamespace(head=256, head_v=256, queries=256, keys=256)
+    config = gradients._chosen(extents, Variant(), suits=False)
+    assert config.tile == (32, rows)
+    assert ampere_backward.shared_memory(config, 256, 256) <= target.smem_per_block
 
 
 def capped(s, batch, head, q, k):
@@ -236,3 +249,4 @@ def check_gradients(head, config, variant, workspaces, arch):
     )
     for kernel in compiled.resources.values():
         assert kernel.spill_stores == kernel.spill_loads == 0
+    return compiled.resources
