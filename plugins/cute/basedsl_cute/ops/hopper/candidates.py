@@ -230,7 +230,9 @@ def _rows_of_the_longer(problem: Problem, short: int, long: int) -> Iterator[Any
 
 
 def _persistent_rows_of_the_longer(problem: Problem, short: int) -> Iterator[Any]:
-    """Tiles as those, of blocks that load one batch's while they store another's."""
+    """Tiles of rows of the longer operand, and all of the shorter one, by the persistent kernel: it
+    loads a tile of one batch while it stores that of another.
+    """
     columns, swap = -(-short // 16) * 16, problem.m < problem.n
     for rows, consumers, turns, _ in _SHAPES:
         for cluster in ((1, 1), (2, 1)):

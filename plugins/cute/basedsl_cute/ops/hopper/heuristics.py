@@ -255,7 +255,7 @@ def _modelled_cycles(cfg: Any, problem: Problem) -> float:
     rows, columns, _ = cfg.tile
     if rows == 64 and columns > 96 and not has_wide_rows and problem.batches == 1:
         columns *= _NARROW_ROWS.get(columns & -columns, 1.0)
-    if problem.batches > 1:  # of which no cluster has two
+    if problem.batches > 1:  # no cluster has tiles of two
         across = rows * cfg.cluster[0]
         m = -(-m // across) * across * problem.batches
     facts = problem.bits, problem.processors, problem.bits_of_c, columns
