@@ -223,7 +223,7 @@ def checked_shape(shape: Any) -> IntTuple:
 
 def check_layout(operation: str, x: Any) -> None:
     """Raise LayoutError if `x`, the operand of an operation of this name, is no layout."""
-    if not (hasattr(x, "shape") and hasattr(x, "stride")):
+    if not isinstance(x, Layout):
         raise LayoutError(
             f"{operation}({text(x)}): its operand is no layout",
             hint="make_layout(shape) is the compact layout of a shape",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute.nvgpu import cpasync
-from basedsl_cute.ops.ampere.gemm import contiguous_copy, lanes_of_a_line
+from basedsl_cute.ops.ampere.gemm import contiguous_copy, copies_divide, lanes_of_a_line
 from basedsl_cute.utils import hopper_helpers as sm90
 
 VECTOR = 8  # elements of 16 bits that one access moves
@@ -22,12 +22,12 @@ def check_copies(threads, tiles):
                 f"heads of {extent} elements do not fit this kernel",
                 hint="their extents must be multiples of 32",
             )
-        lanes = lanes_of_a_line(extent, rows, 16, VECTOR, threads)
-        across, along = threads // lanes, lanes * VECTOR
-        if rows % across or extent % along or threads % lanes:
+        if not copies_divide(extent, rows, 16, VECTOR, threads):
+            lanes = lanes_of_a_line(extent, rows, 16, VECTOR, threads)
+            at_a_time = f"{threads // lanes} rows of {lanes * VECTOR} elements"
             raise DSLTypeError(
                 f"{threads} threads cannot copy {rows} rows of {extent} elements",
-                hint=f"they copy {across} rows of {along} elements at a time: take another tile",
+                hint=f"they copy {at_a_time} at a time: take another tile",
             )
 
 

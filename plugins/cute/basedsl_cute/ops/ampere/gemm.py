@@ -317,6 +317,14 @@ def lanes_of_a_line(along: int, across: int, width: int, vector: int, threads: i
     return max(1, min(lanes, threads), threads // across)
 
 
+def copies_divide(along: int, across: int, width: int, vector: int, threads: int) -> bool:
+    """True if what all threads copy at a time divides a tile of `across` lines of `along` elements:
+    others would be written beside.
+    """
+    lanes = lanes_of_a_line(along, across, width, vector, threads)
+    return not (along % (lanes * vector) or threads % lanes or across % (threads // lanes))
+
+
 def check_config(cfg, op, vectors):
     """Raise DSLTypeError for a tile that warps and copies do not divide."""
     check_tile(cfg, op)
@@ -324,8 +332,7 @@ def check_config(cfg, op, vectors):
     width = op.dtypes[1].width
     for name, rows, vector in (("A", tile_m, vectors[0]), ("B", tile_n, vectors[1])):
         for along, across in ((tile_k, rows), (rows, tile_k)):  # either mode may be contiguous
-            lanes = lanes_of_a_line(along, across, width, vector, cfg.threads)
-            if along % (lanes * vector) or cfg.threads % lanes or across % (cfg.threads // lanes):
+            if not copies_divide(along, across, width, vector, cfg.threads):
                 raise DSLTypeError(
                     f"{cfg.threads} threads cannot copy tiles of {rows} x {tile_k} of {name}",
                     notes=((f"they copy {vector} elements at a time", None),),

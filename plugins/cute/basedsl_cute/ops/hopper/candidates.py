@@ -98,7 +98,7 @@ def candidates(problem: Problem) -> Candidates:
             fits = (table["rows"] < n + 64) & (table["columns"] < m + 64)
             take(*_only(configs, table, fits))
     turned = problem.row_major()
-    for parts in _PARTS if problem.batches == 1 else ():
+    for parts in _PARTS:
         if not problem.has_parts(parts) or 4 * parts * m * n > _MOST_WORKSPACE:
             continue
         if parts * problem.tiles(256, 256) > problem.processors:

@@ -57,8 +57,10 @@ class Problem:
 
     def has_parts(self, parts: int) -> bool:
         """True if K makes so many slices of whole steps, of which none is short or empty but the
-        last one.
+        last one. They take the place of batches.
         """
+        if self.batches > 1:
+            return False
         steps = -(-self.k_bits // 1024)
         each = -(-steps // parts)
         return each >= MIN_STEPS_OF_PART and (parts - 1) * each < steps
