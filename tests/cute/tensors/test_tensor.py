@@ -368,3 +368,16 @@ def test_reading_by_one_number_is_an_error_on_request():
     y, v = np.zeros((2, 2), np.float32), np.zeros(4, np.float32)
     with pytest.raises(DSLTypeError, match="indexed by one number"):
         cute.compile(linear_read, y, v, options="--check-linear-index --arch sim")
+
+
+def test_the_leading_mode_among_dynamic_extents(sim):
+    seen = []
+
+    @cute.jit
+    def look(x: cute.Tensor, n: cute.Int32):
+        for shape in ((n, n), (1, n), (n, 1)):
+            layout = cute.make_layout(shape, stride=(1, 1))
+            seen.append(cute.make_tensor(x.iterator, layout).leading_dim)
+
+    look(np.zeros(9, np.float32), 3)
+    assert seen == [None, 1, 0]

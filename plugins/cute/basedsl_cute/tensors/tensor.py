@@ -478,7 +478,7 @@ def leading_dim(layout: Any) -> Any:
         return None
     units = [i for i, d in enumerate(layout.stride) if type(d) is int and d == 1]
     if len(units) > 1:
-        units = [i for i in units if layout.shape[i] != 1]
+        units = [i for i in units if not (type(layout.shape[i]) is int and layout.shape[i] == 1)]
     return units[0] if len(units) == 1 else None
 
 

@@ -99,9 +99,8 @@ def view_of(
             continue
         extents, steps = merged
         lead = -1 if strided else _lead(extents, steps)
-        others = [d for i, d in enumerate(steps) if i - len(steps) != lead and extents[i] > 1]
-        if not strided and 1 in others:
-            continue  # kernels know the contiguous mode by its stride
+        if not strided and all(steps[i] == 1 and extents[i] > 1 for i in (-1, -2)):
+            continue  # kernels know the contiguous mode of a matrix by its stride
         if lead is not None:
             steps = steps if strided else _tidied(extents, steps, lead, size)
             same = copied is None and (extents, steps) == (shape, strides)

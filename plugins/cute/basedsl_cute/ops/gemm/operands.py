@@ -16,7 +16,7 @@ def matrix(x, vector=1, major=None):
     of the other modes. `major` is the contiguous mode, 0 or 1; by default the one of stride 1.
     Raises DSLTypeError where neither mode is contiguous.
     """
-    shape, stride = (*x.shape, 1)[:3], (*x.stride, 0)[:3]
+    shape, stride = [*x.shape, 1][:3], [*x.stride, 0][:3]
     lead = x.leading_dim if major is None else major
     if lead not in (0, 1):
         raise DSLTypeError(
@@ -25,6 +25,8 @@ def matrix(x, vector=1, major=None):
             hint="one of the first two modes must have stride 1: copy a view where none has",
         )
     shape = [cute.assume(s, vector) if i == lead else s for i, s in enumerate(shape)]
+    # Batches of stride 1 get it as a dynamic number: what is statically 1 is the contiguous mode.
+    stride[2] = cute.Int64(1) if type(stride[2]) is int and stride[2] == 1 else stride[2]
     stride = [1 if i == lead else cute.assume(d, vector) for i, d in enumerate(stride)]
     pointer = x.iterator.align(max(1, vector * x.element_type.width // 8))
     return cute.make_tensor(pointer, cute.make_layout(tuple(shape), stride=tuple(stride)))
