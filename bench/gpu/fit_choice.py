@@ -9,7 +9,7 @@ microseconds. `choice_timings.py` measures more of them, `--add` takes its outpu
 First the numbers of the physical time, by least squares (Levenberg and Marquardt) of the logarithms
 within each product, since the choice needs no more than their differences; slow configurations
 count less. Then the networks that correct it, by gradient descent with PyTorch, on a processor:
-about a minute. `--check` leaves a quarter of the products out, four times, and tells what choosing
+four minutes of two cores. `--check` leaves a quarter of the products out, four times, and tells what choosing
 among the measured configurations of those would cost: the time of the best of them by that of the
 chosen one ("regret"), and cuBLAS's by it. `--write` writes model_numbers.py.
 
@@ -43,8 +43,8 @@ NUMBERS = Path(model.__file__).with_name("model_numbers.py")
 PROCESSORS = 132
 FOLDS = 4
 NETWORKS = 4
-LAYERS = (24, 16)
-STEPS = 1200
+LAYERS = (48, 32)
+STEPS = 1800
 CENTRED = 0.6  # the part of a product's mean error that is none: it is the same for all of them
 FAR = 0.15  # errors beyond it, of a logarithm, count less than their squares
 WATCHED = 12  # times that the rows of shapes.py count, which are reported

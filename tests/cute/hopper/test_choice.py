@@ -54,13 +54,24 @@ def test_every_candidate_fits(shape, k_in_b, batches):
             hopper_gemm.check_config(kinds, replace(inner, swap=False))
 
 
-def test_a_table_has_the_numbers_of_its_configurations():
-    p = problem(96, 1280, 8192)
+@pytest.mark.parametrize("rows", [8, 96])
+def test_a_table_has_the_numbers_of_its_configurations(rows):
+    p = problem(rows, 1280, 8192)
     found = candidates.candidates(p)
     made = [found.at(row, p) for row in range(len(found.table["rows"]))]
     again = model.columns_of(made)
     for name in set(model.COLUMNS) - {"deferred"}:  # a tile that is stored at once has no next one
         assert (found.table[name] == again[name]).all(), name
+
+
+def test_few_rows_whose_k_is_contiguous_have_longer_steps():
+    for p, expected in ((problem(8, 4096, 4096), {64, 128}), (problem(96, 4096, 4096), {64})):
+        found = candidates.candidates(p)
+        made = [found.at(row, p) for row in range(len(found.table["rows"]))]
+        steps = {cfg.tile[2] for cfg in made if isinstance(cfg, split_k_gemm.Config)}
+        assert steps == expected
+    found = candidates.candidates(problem(8, 4096, 4096, k_in_b=False))
+    assert {cfg.tile[2] for configs, _ in found.sources for cfg in configs} == {64}
 
 
 def test_terms_by_hand():

@@ -44,6 +44,10 @@ CASES = {
         (5, 200, 328),
         {"tile": (64, 8, 64), "swap": True, "sharing": 4},
     ),
+    "swapped, steps of 128, the last one ragged": (
+        (5, 72, 328),
+        {"tile": (64, 8, 128), "stages": 2, "swap": True, "split": 2},
+    ),
     "more sums than stages hold": ((64, 96, 64), {"tile": (64, 96, 64), "stages": 2}),
     "takes nothing over": ((64, 32, 64), {"overlap": False}),
 }

@@ -79,8 +79,8 @@ _EPILOGUE = 0.22  # cycles for an element of a tile, and as many again for the r
 _PARTS = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # slices of K for `parallel_split_k`
 _MAX_WORKSPACE = 2**24  # bytes
 _WORTH = 0.93  # the fraction of the usual choice's time that another has to reach
-# Of products that were measured. Those of more keep what rules choose, most often tiles of
-# 128 x 256, unless the fitted model finds it so many times as slow as another.
+# Of products that were measured. For those of more, rules most often choose tiles of 128 x 256:
+# these are kept, unless the fitted model finds them so many times as slow as another.
 _MOST_OPERATIONS, _DOUBTFUL = 4e11, 1.1
 _NAMES = {
     config.Config: "hopper",
@@ -118,7 +118,8 @@ def choose_hopper_kernel(problem: Problem) -> tuple[str, Any]:
     if 2 * problem.m * problem.n * problem.k > _MOST_OPERATIONS:
         name, cfg = choose_by_rules(problem)
         (time,) = _modelled_times(problem, model.columns_of([cfg]))
-        if time < _DOUBTFUL * times[best]:
+        is_widest = isinstance(cfg, config.Config) and cfg.tile[:2] == (128, 256)
+        if is_widest and time < _DOUBTFUL * times[best]:
             return name, cfg
     cfg = found.at(best, problem)
     return _NAMES[type(cfg)], cfg

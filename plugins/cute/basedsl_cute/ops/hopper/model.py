@@ -46,7 +46,7 @@ COLUMNS = (
     "columns",  # of a tile
     "consumers",
     "pingpong",
-    "stages",
+    "stages",  # of 64 elements of K
     "split",  # slices of K that a cluster adds up
     "blocks",  # of a multiprocessor
     "cluster_m",
@@ -127,7 +127,8 @@ def columns_of(configurations: Sequence[Any]) -> dict[str, Any]:
             parts, cfg = cfg.parts, cfg.gemm
         common = (*cfg.tile[:2], cfg.consumers)
         if isinstance(cfg, SplitConfig):
-            row = (parts, 0, *common, 0, cfg.stages, cfg.split, cfg.blocks_per_sm, cfg.sharing, 1,
+            stages = cfg.stages * cfg.tile[2] // 64
+            row = (parts, 0, *common, 0, stages, cfg.split, cfg.blocks_per_sm, cfg.sharing, 1,
                    cfg.swap, cfg.promotion, 0, 0)  # fmt: skip
         else:
             row = (parts, 1, *common, cfg.pingpong, cfg.stages, 1, 1, *cfg.cluster, cfg.swap,
