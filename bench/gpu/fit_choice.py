@@ -9,9 +9,9 @@ microseconds. `choice_timings.py` measures more of them, `--add` takes its outpu
 First the numbers of the physical time, by least squares (Levenberg and Marquardt) of the logarithms
 within each product, since the choice needs no more than their differences; slow configurations
 count less. Then the networks that correct it, by gradient descent with PyTorch, on a processor:
-four minutes of two cores. `--check` leaves a quarter of the products out, four times, and tells what choosing
-among the measured configurations of those would cost: the time of the best of them by that of the
-chosen one ("regret"), and cuBLAS's by it. `--write` writes model_numbers.py.
+four minutes of two cores. `--check` leaves a quarter of the products out, four times, and tells
+what choosing among the measured configurations of those would cost: the time of the best of them
+by that of the chosen one ("regret"), and cuBLAS's by it. `--write` writes model_numbers.py.
 
 For another GPU: measure there, with `choice_timings.py --out rows.json` for a few hundred products,
 and fit to a new file of these alone. `ops.hopper.candidates` lists what may be chosen; what is new
