@@ -11,7 +11,8 @@ within each product, since the choice needs no more than their differences; slow
 count less. Then the networks that correct it, by gradient descent with PyTorch, on a processor:
 four minutes of two cores. `--check` leaves a quarter of the products out, four times, and tells
 what choosing among the measured configurations of those would cost: the time of the best of them
-by that of the chosen one ("regret"), and cuBLAS's by it. `--write` writes model_numbers.py.
+by that of the chosen one ("regret"), and cuBLAS's by it. `--write` writes model_numbers.py
+and model_correction.npz.
 
 For another GPU: measure there, with `choice_timings.py --out rows.json` for a few hundred products,
 and fit to a new file of these alone. `ops.hopper.candidates` lists what may be chosen; what is new
@@ -19,7 +20,6 @@ there has to be measured and fitted before it is chosen well.
 """
 
 import argparse
-import base64
 import gzip
 import itertools
 import json
@@ -48,7 +48,6 @@ STEPS = 1800
 CENTRED = 0.6  # the part of a product's mean error that is none: it is the same for all of them
 FAR = 0.15  # errors beyond it, of a logarithm, count less than their squares
 WATCHED = 12  # times that the rows of shapes.py count, which are reported
-WIDTH = 88  # characters of a line of weights
 FIXED = ("of_each",)  # 64 bytes in a cycle: all measured grids are wider than that bounds
 
 
@@ -94,7 +93,8 @@ def main():
     numbers, correction = fitted(timings)
     report("fitted to all", products, predicted(timings, numbers, correction), timings)
     if options.write:
-        NUMBERS.write_text(text_of(numbers, correction, len(timings.log), len(products)))
+        NUMBERS.write_text(text_of(numbers, len(timings.log), len(products)))
+        correction.write(model.CORRECTION)
     return 0
 
 
@@ -103,7 +103,7 @@ def arguments():
     parser.add_argument("--timings", nargs="+", type=Path, default=[TIMINGS])
     parser.add_argument("--add", nargs="*", type=Path, help="outputs of choice_timings.py")
     parser.add_argument("--check", action="store_true", help="on products that are left out")
-    parser.add_argument("--write", action="store_true", help="write model_numbers.py")
+    parser.add_argument("--write", action="store_true", help="write what `ops.hopper.model` reads")
     return parser.parse_args()
 
 
@@ -266,44 +266,22 @@ def report(name, products, took, timings):
     )
 
 
-def text_of(numbers, correction, timings, products):
+def text_of(numbers, timings, products):
     """The text of model_numbers.py."""
     lines = [
         '"""The numbers of `ops.hopper.model`, as bench/gpu/fit_choice.py found them from',
         f"{timings} timings of {products} products on an H200.",
         '"""',
         "",
-        "# fmt: off",
         "PHYSICAL = {",
         *(f'    "{name}": {digits(x)},' for name, x in numbers.items()),
         "}",
-        *("MEANS = (", *wrapped(correction.means, 4), ")"),
-        *("SCALES = (", *wrapped(correction.scales, 4), ")"),
-        f"EXTENTS = {(len(correction.means), *LAYERS, 1)}  # inputs and outputs of each layer",
-        "# Of each network and layer the weights of each input and the biases, as 16-bit floats.",
-        "NETWORKS = (",
     ]
-    for layers in correction.networks:
-        flat = np.concatenate([part.ravel() for layer in layers for part in layer])
-        text = base64.b64encode(flat.astype("<f2").tobytes()).decode()
-        pieces = [text[i : i + WIDTH] for i in range(0, len(text), WIDTH)]
-        lines += ["    (", *(f'        "{piece}"' for piece in pieces), "    ),"]
-    return "\n".join([*lines, ")", ""])
+    return "\n".join([*lines, ""])
 
 
 def digits(x):
     return f"{x:.3g}" if abs(x) > 1e-9 else "0"
-
-
-def wrapped(values, indent):
-    lines, line = [], " " * indent
-    for x in values:
-        piece = digits(x) + ","
-        if len(line) + len(piece) > 98:
-            lines.append(line.rstrip())
-            line = " " * indent
-        line += piece + " "
-    return [*lines, line.rstrip()]
 
 
 if __name__ == "__main__":

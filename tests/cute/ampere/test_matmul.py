@@ -315,21 +315,27 @@ def test_batches_beside_each_other(sim):
         matmul(a, b, out=out, config=SMALL)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32])
-def test_batches_of_one_row_or_one_column(target, dtype):
-    """Batches and the contiguous mode have stride 1 both."""
-    shapes = [
-        ((300, 1, 40), (300, 40, 1)), ((5, 1, 1), (5, 1, 1)), ((5, 1, 1), (5, 1, 4)),
-        ((5, 4, 1), (5, 1, 1)), ((2, 5, 1, 7), (2, 5, 7, 1)), ((7,), (5, 7, 1)),
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((30, 1, 40), (30, 40, 1)),
+        ((5, 1, 1), (5, 1, 4)),
+        ((5, 4, 1), (5, 1, 1)),
+        ((2, 5, 1, 7), (2, 5, 7, 1)),
+        ((7,), (5, 7, 1)),
         ((1, 5, 1, 9), (2, 1, 9, 1)),
-    ]  # fmt: skip
-    for first, second in shapes:
-        a, b = normal(*first, dtype=dtype), normal(*second, dtype=dtype)
-        result = matmul(a, b)
-        cute.synchronize()
-        exact = wide(a) @ wide(b)
-        assert result.shape == exact.shape
-        close(result, exact)
+    ],
+)
+def test_batches_of_one_row_or_one_column(target, first, second):
+    """Batches and the contiguous mode have stride 1 both."""
+    check(normal(*first), normal(*second))
+
+
+def test_batches_of_numbers_in_float32(target):
+    a, b = normal(5, 1, 1, dtype=np.float32), normal(5, 1, 1, dtype=np.float32)
+    result = matmul(a, b)
+    cute.synchronize()
+    close(result, wide(a) @ wide(b))
 
 
 def test_out_apart_from_the_operands(sim):

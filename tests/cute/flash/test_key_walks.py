@@ -32,7 +32,7 @@ configs = pytest.mark.parametrize(
         SLACK,
         Config((32, 32), 2),
         Config((32, 32), 2, slack=8, stages=3),
-        Config((32, 32), 2, stages=2),
+        pytest.param(Config((32, 32), 2, stages=2), marks=pytest.mark.slow),
     ],
     ids=["slack", "without slack", "slack, three stages", "two stages"],
 )

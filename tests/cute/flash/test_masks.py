@@ -127,7 +127,7 @@ def test_lists_and_what_else_needs_a_place_inside():
     close(found, reference(q, k, v, mask=lambda b, h, q, k: (k <= q) & keys[k])[0])
 
 
-@pytest.mark.parametrize("name", slow_but(MASKS, "sinks", "documents"))
+@pytest.mark.parametrize("name", slow_but(MASKS, "documents"))
 def test_gradients_of_masks_are_those_of_their_scores_as_a_bias(name):
     mask, n = MASKS[name], 100
     q, k, v, grad = (normal(1, n, 1, 64, seed=i) for i in range(4))
@@ -141,7 +141,7 @@ def test_gradients_of_masks_are_those_of_their_scores_as_a_bias(name):
 
 
 @pytest.mark.parametrize("kind", slow_but((np.int32, np.int64, bool), np.int32))
-@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("config", slow_but(CONFIGS, *sorted(set(CONFIGS) - {"ring"})))
 def test_tiles_of_other_documents_are_not_visited(config, kind):
     """Their values are not numbers: nothing that is multiplied with them is one."""
     q, k, v = (normal(1, 400, 1, 32, seed=i) for i in range(3))
@@ -201,7 +201,7 @@ OF_STRIDES = {
 }
 
 
-@pytest.mark.parametrize("kind", slow_but(OF_STRIDES, "differences", "Int64", "truths"))
+@pytest.mark.parametrize("kind", slow_but(OF_STRIDES, "differences", "truths"))
 def test_nothing_is_concluded_from_extremes_that_are_not_known(kind):
     q, k, v = (normal(1, 300, 1, 32, seed=i) for i in range(3))
     mask = OF_STRIDES[kind]

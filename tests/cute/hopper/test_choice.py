@@ -202,3 +202,11 @@ def test_a_correction_by_hand():
     both = both._replace(networks=(small, zero))
     found = (silu(x) + 2 * silu(0.5 * x + 1)) / 10
     assert np.allclose(both.factor(np.array([[2.0]])), math.exp(found / 2 + found / 4))
+
+
+def test_a_correction_is_read_as_it_was_written(tmp_path):
+    stored = model.Correction.read(model.CORRECTION)
+    stored.write(tmp_path / "again.npz")
+    again = model.Correction.read(tmp_path / "again.npz")
+    rows = np.random.default_rng(0).standard_normal((5, len(stored.means)))
+    np.testing.assert_array_equal(again.factor(rows), stored.factor(rows))

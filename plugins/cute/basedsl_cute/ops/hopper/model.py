@@ -4,7 +4,7 @@ at once.
 `Terms` are the facts of a configuration and a product on which the time depends: rounds of tiles
 over the multiprocessors, cycles of wgmma, rows that TMA loads, bytes from L2 and device memory.
 `physical_time` puts them together with numbers that were fitted to timings (`model_numbers`), and
-`Correction` multiplies by what a small neural network learned from the same timings about how the
+`Correction` multiplies by what small neural networks learned from the same timings about how the
 terms act on each other: which blocks share loads well depends on extents, tiles and K together.
 All of it works on arrays, with an element for each configuration. bench/gpu/fit_choice.py fits the
 numbers again, for another GPU or other kernels.
@@ -12,20 +12,20 @@ numbers again, for another GPU or other kernels.
 
 from __future__ import annotations
 
-import base64
 import functools
-import itertools
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from basedsl_cute.ops.hopper import parallel_split_k
-from basedsl_cute.ops.hopper.model_numbers import EXTENTS, MEANS, NETWORKS, PHYSICAL, SCALES
+from basedsl_cute.ops.hopper.model_numbers import PHYSICAL
 from basedsl_cute.ops.hopper.split_k_gemm import Config as SplitConfig
 
 __all__ = [
     "COLUMNS",
+    "CORRECTION",
     "GPCS",
     "Correction",
     "Products",
@@ -372,6 +372,28 @@ class Correction(NamedTuple):
     scales: Any
     networks: tuple[tuple[tuple[Any, Any], ...], ...]
 
+    @classmethod
+    def read(cls, path: Path) -> Correction:
+        """Read what `write` has written."""
+        with np.load(path) as file:
+            found = {name: x.astype(np.float64) for name, x in file.items()}
+        layers = range((len(found) - 2) // 2)
+        networks = tuple(
+            tuple((found[f"weights{i}"][n], found[f"biases{i}"][n]) for i in layers)
+            for n in range(len(found["biases0"]))
+        )
+        return cls(found["means"], found["scales"], networks)
+
+    def write(self, path: Path) -> None:
+        """Write the numbers as an archive of NumPy, the networks' as 16-bit floats: of each layer
+        the `weights` (networks, inputs, outputs) and the `biases` (networks, outputs).
+        """
+        arrays = {"means": self.means, "scales": self.scales}
+        for i, layers in enumerate(zip(*self.networks, strict=True)):
+            for name, of_each in zip(("weights", "biases"), zip(*layers, strict=True), strict=True):
+                arrays[f"{name}{i}"] = np.stack(of_each).astype(np.float16)
+        np.savez_compressed(path, **arrays)
+
     def factor(self, rows: Any) -> Any:
         """The factor on the physical time of each row of inputs: the mean of the networks, and more
         where they disagree, since there nothing like it was measured.
@@ -405,18 +427,10 @@ def modelled_time(table: Mapping[str, Any], p: Products) -> Any:
 
 @functools.cache
 def _correction() -> Correction:
-    networks = []
-    for text in NETWORKS:
-        numbers = np.frombuffer(base64.b64decode(text), dtype="<f2").astype(np.float64)
-        layers, at = [], 0
-        for rows, columns in itertools.pairwise(EXTENTS):
-            end = at + rows * columns
-            layers.append((numbers[at:end].reshape(rows, columns), numbers[end : end + columns]))
-            at = end + columns
-        networks.append(tuple(layers))
-    return Correction(np.array(MEANS), np.array(SCALES), tuple(networks))
+    return Correction.read(CORRECTION)
 
 
+CORRECTION = Path(__file__).with_name("model_correction.npz")
 _NEAR = 1.4  # times the shortest physical time: others are not corrected
 # Of the time by the timings of the fit, which are of other rasters (0.96 to 0.99, 0.96 in long rows
 # of calls): once it has timings of this one, nothing is left to multiply by.
