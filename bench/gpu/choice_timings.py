@@ -10,7 +10,7 @@ turns, with operands that exceed the L2 cache, and compared with a product in Fl
 compile a share each, then they measure in turn, the GPU being one's alone: 4,300 configurations of
 356 products take two minutes with 16 cores. `--validate` measures what is chosen and the next of
 another kind alone, and tells worst and mean. `--without` leaves out products of which there are
-timings, `--only` takes these products before the drawn ones.
+timings, `--only` takes these products before the drawn ones, as `risky_products.py` names them.
 """
 
 import argparse
@@ -33,7 +33,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from shapes import SHAPES, drawn, drawn_batched, name_of
 
 PROCESSORS = 132
-MOST_MICROSECONDS = 500  # of a product, estimated
 CLOSE, FARTHER = 1.25, 1.3  # times the shortest modelled time
 OF_A_KIND = 2
 ROUNDS = 6
@@ -89,6 +88,7 @@ def arguments():
     parser.add_argument("--only", nargs="*", default=[], help="products, as kn512x512x65536")
     parser.add_argument("--near", type=int, default=9, help="configurations by the model")
     parser.add_argument("--random", type=int, default=3, help="others that are not much slower")
+    parser.add_argument("--longest", type=float, default=500, help="microseconds, estimated")
     parser.add_argument("--validate", action="store_true", help="what is chosen, and the next one")
     parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 2) - 1))
     parser.add_argument("--compile-seconds", type=float, default=80)
@@ -106,7 +106,7 @@ def products(options):
     if not options.validate:
         random.Random(options.seeds[0]).shuffle(every)
     wide = [s for s in every if s[0] != "float8_e4m3fn" and s[4] % 8 == 0]
-    short = [s[1:] for s in wide if 2 * math.prod(s[2:]) / 7e8 < MOST_MICROSECONDS]
+    short = [s[1:] for s in wide if 2 * math.prod(s[2:]) / 7e8 < options.longest]
     timed_before = {
         tuple(json.loads(line)[:5]) for path in options.without for line in gzip.open(path, "rt")
     }

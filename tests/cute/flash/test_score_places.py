@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from pathlib import Path
 
@@ -43,8 +44,18 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("name", [*DIFFERENCES, *OTHERS])
+# Each by one walk over the keys, differences and quotients by all.
+WALKS = [
+    pytest.param(
+        name,
+        config,
+        marks=() if name in ("bias", "quotient") or config == "hopper" else pytest.mark.slow,
+    )
+    for name, config in itertools.product([*DIFFERENCES, *OTHERS], CONFIGS)
+]
+
+
+@pytest.mark.parametrize(("name", "config"), WALKS)
 def test_scores_of_places(name, config, monkeypatch):
     score, looked = {**DIFFERENCES, **OTHERS}[name], []
     look = Place.look

@@ -109,7 +109,7 @@ def five_processors(monkeypatch):
 @pytest.mark.parametrize(
     "options",
     [
-        {},
+        pytest.param({}, marks=pytest.mark.slow),
         pytest.param({"tile": (128, 64), "query_stages": 2, "turns": True}, marks=pytest.mark.slow),
         {"between": False, "ahead": True, "late": 3, "by_bits": True},
         pytest.param({"query_stages": 2, "overlaps": True}, marks=pytest.mark.slow),
