@@ -110,12 +110,12 @@ def test_a_wheel_says_what_it_is(environment, name):
     assert version in about["classifier"]
 
 
-def test_wheels_carry_the_native_code_and_its_source(environment):
+def test_wheels_carry_native_code_its_source_and_data(environment):
     folder, _, _ = environment
     for name, source in (("basedsl", ROOT), ("basedsl_cute", ROOT / "plugins" / "cute")):
         (path,) = (folder / "dist").glob(f"{name}-*.whl")
         carried = set(zipfile.ZipFile(path).namelist())
-        for suffix in ("c", "h", "ll"):
+        for suffix in ("c", "h", "ll", "json", "npz"):
             for file in (source / name).rglob(f"*.{suffix}"):
                 assert str(file.relative_to(source)) in carried
 
