@@ -257,10 +257,11 @@ def _read_torch(tensor: Any, name: str) -> ArrayRecord:
             "torch",
             hint="pass x.detach(), or call it under torch.no_grad()",
         )
-    if str(tensor.layout) != "torch.strided":
+    if tensor.is_nested or str(tensor.layout) != "torch.strided":
+        fact = "is nested" if tensor.is_nested else f"has the layout {tensor.layout}"
         raise DSLTypeError(
-            f"{_called(name)}has the layout {tensor.layout}; a tensor needs strides",
-            hint="pass x.to_dense()",
+            f"{_called(name)}{fact}; a tensor needs strides",
+            hint="pass x.to_padded_tensor(0)" if tensor.is_nested else "pass x.to_dense()",
         )
     if tensor.is_neg():  # x.conj().imag: the memory holds the negated values
         raise DSLTypeError(

@@ -210,6 +210,7 @@ class FakeTensor:
 
     requires_grad = False
     layout = "torch.strided"
+    is_nested = False
     dtype = "torch.bfloat16"
     shape = (2, 3)
 
@@ -248,6 +249,7 @@ def test_torch_tensors_are_read_through_their_attributes(fake_torch):
     ("attribute", "value", "message"),
     [
         ("requires_grad", True, "'a' requires grad"),
+        ("is_nested", True, "'a' is nested"),
         ("layout", "torch.sparse_coo", "'a' has the layout torch.sparse_coo"),
         ("device", FakeDevice("meta"), "'a' is on device meta"),
         ("dtype", "torch.quint8", "no counterpart"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 from basedsl_cute.arrays.describe import tensor_describer
@@ -67,6 +69,12 @@ class Own(torch.Tensor):
     """A subclass, which may have no memory."""
 
 
+def nested():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that PyTorch may change them
+        return torch.nested.nested_tensor([torch.zeros(2), torch.zeros(3)])
+
+
 def freed():
     x = aligned(4)
     x.untyped_storage().resize_(0)
@@ -79,13 +87,14 @@ def freed():
         lambda: aligned(4).requires_grad_(),
         lambda: torch.zeros(4, dtype=torch.complex64).conj().imag,
         lambda: torch.eye(3).to_sparse(),
+        nested,
         lambda: aligned(4).as_subclass(Own),
         lambda: torch.zeros((1,) * 9),
         lambda: torch.empty(4, device="meta"),
         lambda: aligned(4).numpy(),
         lambda: 3.0,
     ],
-    ids="gradient negated sparse subclass modes meta NumPy number".split(),
+    ids="gradient negated sparse nested subclass modes meta NumPy number".split(),
 )
 def test_what_python_looks_at(describe, make):
     assert describe((aligned(4), make())) is None

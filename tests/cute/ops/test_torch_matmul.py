@@ -195,6 +195,15 @@ def test_all_products_of_a_tuned_call_are_tuned(monkeypatch):
     assert len(asked) == 4  # the product, its slope and both gradients
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_tensors_without_strides_are_named():
+    x = torch.ones(4, 4, device=DEVICE)
+    with pytest.raises(DSLTypeError, match=r"a tensor of layout torch\.sparse_coo has no elements"):
+        matmul(x.to_sparse(), x)
+    with pytest.raises(DSLTypeError, match="a nested tensor has no elements at strides"):
+        matmul(torch.nested.nested_tensor([x, x]), x)
+
+
 def test_another_configuration_has_no_gradient():
     a, b = normal(19, 12), normal(12, 21, seed=1)
     with pytest.raises(DSLTypeError, match="this computes no gradients"):

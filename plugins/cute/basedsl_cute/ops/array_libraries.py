@@ -202,18 +202,19 @@ class _Torch(ArrayLibrary):
                     hint="call it under torch.no_grad(), or pass x.detach()",
                 )
             try:
-                address = x.data_ptr()
+                address, shape = x.data_ptr(), x.shape
             except RuntimeError:  # of sparse and nested tensors
                 self._check_unwrapped(x)
+                kind = "a nested tensor" if x.is_nested else f"a tensor of layout {x.layout}"
                 raise DSLTypeError(
-                    f"a tensor of layout {x.layout} has no elements at strides",
+                    f"{kind} has no elements at strides",
                     hint="pass x.to_dense(), or x.to_padded_tensor(0) of a nested one",
                 ) from None
             if not address and x.numel():
                 return None
             addresses.append(address)
             bits = address & (_ALIGNMENT - 1)
-            keys.append((x.shape, x.stride(), x.dtype, bits, x.get_device(), x.is_neg()))
+            keys.append((shape, x.stride(), x.dtype, bits, x.get_device(), x.is_neg()))
         return tuple(keys), addresses
 
     def records(self, *arrays: Any) -> bool:
