@@ -106,7 +106,7 @@ def products(options):
     if not options.validate:
         random.Random(options.seeds[0]).shuffle(every)
     wide = [s for s in every if s[0] != "float8_e4m3fn" and s[4] % 8 == 0]
-    short = [s[1:] for s in wide if 2 * math.prod(s[2:]) / 7e8 < options.longest]
+    short = [s[1:] for s in wide if estimated_microseconds(*s[1:]) < options.longest]
     timed_before = {
         tuple(json.loads(line)[:5]) for path in options.without for line in gzip.open(path, "rt")
     }
@@ -118,16 +118,27 @@ def products(options):
     return list(dict.fromkeys(named + drawn_ones))[: options.products]
 
 
+def estimated_microseconds(order, batches, m, n, k):
+    """The time of a product at 700 TFLOP/s, which those take that memory does not bound."""
+    return 2 * batches * m * n * k / 7e8
+
+
+def as_the_model_takes(order, batches, m, n, k):
+    """The product as `ops.hopper.heuristics` and as `ops.hopper.model` describe it."""
+    from basedsl_cute.ops.hopper import heuristics, model
+
+    of_a, of_b = order[0] == "k", order[1] == "k"
+    of_longer = (of_a, of_b) if m > n else (of_b, of_a)
+    problem = heuristics.Problem(m, n, k, batches, 16, 16, PROCESSORS, True, False, *of_longer)
+    return problem, model.Products(m, n, k, batches, int(of_a), int(of_b), PROCESSORS)
+
+
 def configurations(shape, options, draw):
     """The configurations to measure, what is chosen first."""
     from basedsl_cute.ops.hopper import candidates, heuristics, model
 
-    order, batches, m, n, k = shape
-    of_a, of_b = order[0] == "k", order[1] == "k"
-    of_longer = (of_a, of_b) if m > n else (of_b, of_a)
-    problem = heuristics.Problem(m, n, k, batches, 16, 16, PROCESSORS, True, False, *of_longer)
+    problem, facts = as_the_model_takes(*shape)
     found = candidates.candidates(problem)
-    facts = model.Products(m, n, k, batches, int(of_a), int(of_b), PROCESSORS)
     times = model.modelled_time(found.table, facts)
     chosen = heuristics.choose_hopper_kernel(problem)[1]
     picked, kinds = [chosen], {kind_of(chosen): OF_A_KIND if options.validate else 1}

@@ -277,7 +277,7 @@ def text_of(numbers, timings, products):
         *(f'    "{name}": {digits(x)},' for name, x in numbers.items()),
         "}",
     ]
-    return "\n".join([*lines, ""])
+    return "\n".join(lines) + "\n"
 
 
 def digits(x):

@@ -7,7 +7,7 @@ kernel is likeliest to be slower than cuBLAS.
 Products are drawn as by `shapes.py --random`, by all seeds of a range. For each, the networks of
 `ops.hopper.model` tell how much longer than the best the chosen configuration may take, where they
 differ; and networks that are fitted here to the timings guess how far cuBLAS's time is from the
-best. Products that are drawn more often come sooner. It takes two minutes and PyTorch, no GPU.
+best. Products that are drawn more often come sooner. It takes a minute and PyTorch, no GPU.
 """
 
 import argparse
@@ -22,10 +22,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from choice_timings import as_the_model_takes, estimated_microseconds
 from fit_choice import PROCESSORS, TIMINGS, read
 from shapes import drawn
 
-from basedsl_cute.ops.hopper import candidates, heuristics, model
+from basedsl_cute.ops.hopper import candidates, model
 
 GOAL = 0.98  # of cuBLAS's time by ours, below which a product counts as behind
 NEAR = 1.15  # times the shortest modelled time: others are not asked about
@@ -44,15 +45,17 @@ def main():
     unknown = [
         shape
         for shape in counts
-        if shape not in known and shape[4] % 8 == 0 and low <= 2 * math.prod(shape[2:]) / 7e8 < high
+        if shape not in known and shape[4] % 8 == 0 and low <= estimated_microseconds(*shape) < high
     ]
     guess, error = guessed_margins(timed, unknown)
-    risks = {}
+    correction, risks = model.Correction.read(model.CORRECTION), {}
     for shape, margin in zip(unknown, guess, strict=True):
-        behind = statistics.NormalDist(margin - regret(*shape), error).cdf(math.log(GOAL))
+        behind = statistics.NormalDist(margin - regret(correction, shape), error).cdf(
+            math.log(GOAL)
+        )
         risks[shape] = behind * math.sqrt(counts[shape])
     order = sorted(unknown, key=risks.__getitem__, reverse=True)
-    print(*(f"{order_}{m}x{n}x{k}" for order_, _, m, n, k in order[: options.products]))
+    print(*(f"{modes}{m}x{n}x{k}" for modes, _, m, n, k in order[: options.products]))
 
 
 def arguments():
@@ -63,14 +66,11 @@ def arguments():
     return parser.parse_args()
 
 
-def regret(order, batches, m, n, k):
+def regret(correction, shape):
     """The mean over the networks of how much longer, as a logarithm, the chosen configuration takes
     than what each finds best.
     """
-    k_in_a, k_in_b = order[0] == "k", order[1] == "k"
-    of_longer = (k_in_a, k_in_b) if m > n else (k_in_b, k_in_a)
-    problem = heuristics.Problem(m, n, k, batches, 16, 16, PROCESSORS, True, False, *of_longer)
-    facts = model.Products(m, n, k, batches, int(k_in_a), int(k_in_b), PROCESSORS)
+    problem, facts = as_the_model_takes(*shape)
     table = candidates.candidates(problem).table
     times = model.modelled_time(table, facts)
     near = np.flatnonzero(times < NEAR * times.min())
@@ -78,7 +78,6 @@ def regret(order, batches, m, n, k):
     terms = model.terms(table, facts)
     took = model.physical_time(terms, model.PHYSICAL)
     rows = model.inputs(table, facts, terms, took, model.PHYSICAL)
-    correction = model.Correction.read(model.CORRECTION)
     chosen, found = int(times[near].argmin()), []
     for network in correction.networks:
         one = correction._replace(networks=(network,))

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import basedsl_cute as cute
+from basedsl.testing import slow_but
 from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.runtime import from_dlpack
 from tests.cute.blackwell.attention_forward import AttentionForward
@@ -42,9 +43,7 @@ def arguments(attention, sizes, dtype):
 QUICK = "a load that reduces"
 
 
-@pytest.mark.parametrize(
-    "name", [x if x == QUICK else pytest.param(x, marks=pytest.mark.slow) for x in CASES]
-)
+@pytest.mark.parametrize("name", slow_but(CASES, QUICK))
 def test_against_float64(name):
     attention, sizes, dtype = CASES[name]
     tensors, o, exact = arguments(attention, sizes, dtype)

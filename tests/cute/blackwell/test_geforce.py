@@ -6,6 +6,7 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl.errors import DSLError
+from basedsl.testing import slow_but
 from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.nvgpu import warp
 from basedsl_cute.runtime import from_dlpack
@@ -170,12 +171,7 @@ def arguments(gemm, mnk):
     return [from_dlpack(x, assumed_align=32) for x in arrays], arrays, exact
 
 
-def kept(names, quick):
-    """Parameters of which all but one are slow."""
-    return [name if name == quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
-
-
-@pytest.mark.parametrize("name", kept(CASES, "mxfp8 x mxfp4, ping-pong"))
+@pytest.mark.parametrize("name", slow_but(CASES, "mxfp8 x mxfp4, ping-pong"))
 def test_against_float64(name):
     gemm, mnk = CASES[name]
     tensors, arrays, exact = arguments(gemm, mnk)

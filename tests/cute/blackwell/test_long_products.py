@@ -10,6 +10,7 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl import DSLTypeError
+from basedsl.testing import slow_but
 from basedsl_cute import arch
 from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.nvgpu import tcgen05
@@ -157,12 +158,8 @@ CASES = {
 QUICK = ("nvf4",)
 
 
-def cases():
-    return [x if x in QUICK else pytest.param(x, marks=pytest.mark.slow) for x in CASES]
-
-
 @pytest.mark.parametrize("how", ["instructions", "atom"])
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", slow_but(CASES, *QUICK))
 def test_each_kind(name, how):
     it = Case(*CASES[name])
     it.check(it.bodies[how])
@@ -180,7 +177,7 @@ def test_random_shapes(seed):
 
 
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="there is no ptxas")
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", slow_but(CASES, *QUICK))
 def test_ptxas_takes_each(name):
     it = Case(*CASES[name])
     compiled, _, _ = compile_body(it.bodies["atom"], it.smem, it.tmem, "sm_103a")

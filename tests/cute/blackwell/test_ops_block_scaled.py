@@ -8,6 +8,7 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl import DSLTypeError
+from basedsl.testing import slow_but
 from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.ops.blackwell.block_scaled import SCALED, Config, block_scaled_gemm
 from basedsl_cute.ops.blackwell.quantize import scale_bytes
@@ -109,10 +110,7 @@ def quantised(values, form):
     return codes, factors
 
 
-@pytest.mark.parametrize(
-    "out_form",
-    ["nvfp4", *[pytest.param(x, marks=pytest.mark.slow) for x in NUMPY if x != "nvfp4"]],
-)
+@pytest.mark.parametrize("out_form", slow_but(NUMPY, "nvfp4"))
 def test_results_are_quantised_in_the_epilogue(out_form):
     forms, mnkl = ("mxfp8", "mxfp8"), (136, 160, 128, 2)
     m, n, _, batches = mnkl

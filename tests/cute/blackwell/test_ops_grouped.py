@@ -5,6 +5,7 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl import DSLTypeError
+from basedsl.testing import slow_but
 from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.ops.blackwell.grouped_gemm import (
     MAPS,
@@ -57,10 +58,7 @@ def compare(groups, kinds=F16, cfg=ONE, blocks=3, gap=0, offset=0, **options):
 QUICK = "one tile of several"
 
 
-@pytest.mark.parametrize(
-    "which",
-    [x if x == QUICK else pytest.param(x, marks=pytest.mark.slow) for x in GROUPS],
-)
+@pytest.mark.parametrize("which", slow_but(GROUPS, QUICK))
 def test_groups(sim, which):
     compare(GROUPS[which])
 

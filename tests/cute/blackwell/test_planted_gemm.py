@@ -11,6 +11,7 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl import DSLError
+from basedsl.testing import slow_but
 from tests.cute.blackwell import first_gemm
 from tests.cute.blackwell.test_first_gemm import arguments
 
@@ -133,7 +134,7 @@ TWINS = {
 }
 
 
-@pytest.mark.parametrize("twin", [pytest.param(x, marks=pytest.mark.slow) for x in TWINS])
+@pytest.mark.parametrize("twin", slow_but(TWINS))
 def test_a_program_like_it_is_right(twin, tmp_path):
     gemm = planted(TWINS[twin], tmp_path)
     tensors, a, b, c = arguments(gemm, (128, 64, 320))
@@ -141,9 +142,7 @@ def test_a_program_like_it_is_right(twin, tmp_path):
     np.testing.assert_allclose(c, a.astype(float) @ b.astype(float).T, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    "mistake", [x if x in QUICK else pytest.param(x, marks=pytest.mark.slow) for x in MISTAKES]
-)
+@pytest.mark.parametrize("mistake", slow_but(MISTAKES, *QUICK))
 def test_a_mistake_is_reported(mistake, tmp_path):
     changes, message = MISTAKES[mistake]
     gemm = planted(changes, tmp_path)

@@ -9,6 +9,7 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl import DSLTypeError
+from basedsl.testing import slow_but
 from basedsl_cute import arch
 from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.sim.errors import SimulationError
@@ -189,16 +190,12 @@ CASES = {
 QUICK = ("f16", "bf16, the second column", "mxf4")
 
 
-def cases():
-    return [x if x in QUICK else pytest.param(x, marks=pytest.mark.slow) for x in CASES]
-
-
 def case(name):
     given, options = CASES[name]
     return Case(*given, **options)
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", slow_but(CASES, *QUICK))
 def test_each_kind(name):
     case(name).check()
 
@@ -221,7 +218,7 @@ def test_random_shapes(seed):
 
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="there is no ptxas")
 @pytest.mark.parametrize("target", ["sm_100a", "sm_103a"])
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", slow_but(CASES, *QUICK))
 def test_ptxas_takes_each(name, target):
     it = case(name)
     if name == "s8 u8" and target == "sm_103a":

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from basedsl import DSLTypeError
+from basedsl.testing import slow_but
 from basedsl_cute.ops import attention, attention_backward
 from basedsl_cute.ops.ampere.attention import Config
 from basedsl_cute.ops.hopper import attention as hopper
@@ -41,23 +42,12 @@ MASKS = {
 }
 
 
-def slow_but(values, *quick):
-    """Parameters of a test, of which all but the quick ones are slow."""
-    return [x if x in quick else pytest.param(x, marks=pytest.mark.slow) for x in values]
-
-
 # Each mask by two walks over the keys, one of them by all.
-WALKS = [
-    pytest.param(
-        name,
-        config,
-        marks=() if name == "documents" or config in ("chosen", "hopper") else pytest.mark.slow,
-    )
-    for name, config in itertools.product(MASKS, CONFIGS)
-]
+PAIRS = list(itertools.product(MASKS, CONFIGS))
+QUICK = [(m, c) for m, c in PAIRS if m == "documents" or c in ("chosen", "hopper")]
 
 
-@pytest.mark.parametrize(("name", "config"), WALKS)
+@pytest.mark.parametrize(("name", "config"), slow_but(PAIRS, *QUICK))
 def test_masks_show_what_they_are_true_for(name, config):
     mask = MASKS[name]
     q, k, v = normal(1, 100, 1, 32), normal(1, 170, 1, 32, seed=1), normal(1, 170, 1, 32, seed=2)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from basedsl.testing import slow_but
 from basedsl_cute.ops import attention
 from basedsl_cute.ops.ampere.attention import Config
 from basedsl_cute.ops.flash.variant import Place
@@ -45,17 +46,11 @@ OTHERS = {
 
 
 # Each by one walk over the keys, differences and quotients by all.
-WALKS = [
-    pytest.param(
-        name,
-        config,
-        marks=() if name in ("bias", "quotient") or config == "hopper" else pytest.mark.slow,
-    )
-    for name, config in itertools.product([*DIFFERENCES, *OTHERS], CONFIGS)
-]
+PAIRS = list(itertools.product([*DIFFERENCES, *OTHERS], CONFIGS))
+QUICK = [(x, c) for x, c in PAIRS if x in ("bias", "quotient") or c == "hopper"]
 
 
-@pytest.mark.parametrize(("name", "config"), WALKS)
+@pytest.mark.parametrize(("name", "config"), slow_but(PAIRS, *QUICK))
 def test_scores_of_places(name, config, monkeypatch):
     score, looked = {**DIFFERENCES, **OTHERS}[name], []
     look = Place.look

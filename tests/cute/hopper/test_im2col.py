@@ -5,6 +5,7 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl.errors import DSLError, DSLTypeError
+from basedsl.testing import slow_but
 from basedsl_cute import arch
 from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.nvgpu import cpasync
@@ -132,10 +133,7 @@ CASES = {
 QUICK = "3x3 padded"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name if name == QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES],
-)
+@pytest.mark.parametrize("name", slow_but(CASES, QUICK))
 def test_pixels_of_any_filter(hopper, name):
     shape, *rest = CASES[name]
     check(images(shape), *rest)
@@ -291,9 +289,7 @@ def test_blocks_load_parts_for_all(hopper):
     np.testing.assert_array_equal(y, np.broadcast_to(wanted, y.shape))
 
 
-@pytest.mark.parametrize(
-    "target", ["sm_90a", *(pytest.param(x, marks=pytest.mark.slow) for x in ("sm_100a", "sm_120a"))]
-)
+@pytest.mark.parametrize("target", slow_but(("sm_90a", "sm_100a", "sm_120a"), "sm_90a"))
 def test_ptx(target):
     shape, *rest = CASES[QUICK]
     x = images(shape)

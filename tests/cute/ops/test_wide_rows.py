@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import basedsl_cute as cute
+from basedsl.testing import slow_but
 from basedsl_cute.hardware.targets import TARGETS
 from basedsl_cute.ops import layer_norm, rms_norm, softmax
 from basedsl_cute.ops.array_libraries import library
@@ -78,10 +79,7 @@ CASES = {
     "softmax": (lambda x, w: softmax(x), of_softmax),
 }
 QUICK = ("rms_norm", np.float32)
-ALL = [
-    case if case == QUICK else pytest.param(*case, marks=pytest.mark.slow)
-    for case in product(CASES, (np.float16, np.float32))
-]
+ALL = slow_but(product(CASES, (np.float16, np.float32)), QUICK)
 
 
 @pytest.mark.parametrize(("name", "dtype"), ALL)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl import DSLTypeError, Numeric, with_article
+from basedsl import ArrayRecord, DSLTypeError, Numeric, with_article
 from basedsl_cute.arrays.describe import tensor_describer
 
 _ALIGNMENT = 32  # bytes: kernels depend on addresses modulo this
@@ -205,11 +205,8 @@ class _Torch(ArrayLibrary):
                 address, shape = x.data_ptr(), x.shape
             except RuntimeError:  # of sparse and nested tensors
                 self._check_unwrapped(x)
-                kind = "a nested tensor" if x.is_nested else f"a tensor of layout {x.layout}"
-                raise DSLTypeError(
-                    f"{kind} has no elements at strides",
-                    hint="pass x.to_dense(), or x.to_padded_tensor(0) of a nested one",
-                ) from None
+                ArrayRecord.of(x)  # says what has no elements at strides
+                raise
             if not address and x.numel():
                 return None
             addresses.append(address)

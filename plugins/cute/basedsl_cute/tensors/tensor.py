@@ -476,10 +476,14 @@ def leading_dim(layout: Any) -> Any:
     """The mode whose stride is statically 1; None if there is no single one."""
     if not isinstance(layout, algebra.Layout) or not isinstance(layout.shape, tuple):
         return None
-    units = [i for i, d in enumerate(layout.stride) if type(d) is int and d == 1]
+    units = [i for i, d in enumerate(layout.stride) if _is_static_one(d)]
     if len(units) > 1:
-        units = [i for i in units if not (type(layout.shape[i]) is int and layout.shape[i] == 1)]
+        units = [i for i in units if not _is_static_one(layout.shape[i])]
     return units[0] if len(units) == 1 else None
+
+
+def _is_static_one(x: Any) -> bool:
+    return type(x) is int and x == 1
 
 
 def same_extents(a: Any, b: Any) -> bool:

@@ -215,7 +215,8 @@ def _rows_of_the_longer(problem: Problem, short: int, long: int) -> Iterator[Any
     """Tiles of 64 or 128 rows of the longer operand, and all of the shorter one."""
     columns, steps = -(-short // 8) * 8, -(-problem.k // _STEP)
     swap, processors = problem.m < problem.n, problem.processors
-    more = {"longer_steps": problem.balances and columns <= _NARROW}
+    longer_steps = problem.balances and columns <= _NARROW
+    split_of = functools.partial(_split, swap=swap, longer_steps=longer_steps)
     for rows in (64, 128):
         of_a_batch = -(-long // rows)
         tiles = of_a_batch * problem.batches
@@ -227,10 +228,10 @@ def _rows_of_the_longer(problem: Problem, short: int, long: int) -> Iterator[Any
                     continue
                 if blocks > 1 and tiles * split * 2 < blocks * processors:
                     continue
-                yield from _split(rows, columns, split, blocks, swap, **more)
+                yield from split_of(rows, columns, split, blocks)
                 for sharing in (2, 4, 8) if split == 1 else ():
                     if of_a_batch % sharing == 0 and tiles >= sharing * 8:
-                        yield from _split(rows, columns, 1, blocks, swap, sharing, 256, 16, **more)
+                        yield from split_of(rows, columns, 1, blocks, sharing=sharing, most=16)
         if columns <= 16:  # fewer stages fetch what blocks of two rounds need more evenly
             for cfg in _split(rows, columns, 1, 2, swap):
                 yield replace(cfg, stages=5)

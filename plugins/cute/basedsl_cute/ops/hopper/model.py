@@ -127,7 +127,7 @@ def columns_of(configurations: Sequence[Any]) -> dict[str, Any]:
             parts, cfg = cfg.parts, cfg.gemm
         common = (*cfg.tile[:2], cfg.consumers)
         if isinstance(cfg, SplitConfig):
-            stages = cfg.stages * cfg.tile[2] // 64
+            stages = cfg.stages * cfg.tile[2] // (_STEP // 2)
             row = (parts, 0, *common, 0, stages, cfg.split, cfg.blocks_per_sm, cfg.sharing, 1,
                    cfg.swap, cfg.promotion, 0, 0)  # fmt: skip
         else:
